@@ -19,23 +19,23 @@ const ITEMS: usize = 1_000;
 
 fn main() {
     let only: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let wanted = |name: &str| only.is_empty() || only.iter().any(|word| word == name);
-    if wanted("runs") {
+    let is_selected = |name: &str| only.is_empty() || only.iter().any(|word| word == name);
+    if is_selected("runs") {
         runs();
     }
-    if wanted("layers") {
+    if is_selected("layers") {
         layers();
     }
-    if wanted("appends") {
+    if is_selected("appends") {
         appends();
     }
-    if wanted("documents") {
+    if is_selected("documents") {
         documents();
     }
-    if wanted("large") {
+    if is_selected("large") {
         large();
     }
-    if wanted("share") {
+    if is_selected("share") {
         share();
     }
 }
@@ -55,11 +55,11 @@ fn runs() {
     report("shell loop", shell, None);
     report(&format!("git handoff run, {ITEMS} items"), ours, Some(peak));
     ratio("run / loop", ours, shell, 0.35);
-    let (verify, peak) = bench.time(Command::new(BINARY).args(["verify", "runs"]));
-    report("verify, as written", verify, Some(peak));
+    let (verify, verify_peak) = bench.time(Command::new(BINARY).args(["verify", "runs"]));
+    report("verify, as written", verify, Some(verify_peak));
     bench.git(&["gc", "-q"]);
-    let (verify, peak) = bench.time(Command::new(BINARY).args(["verify", "runs"]));
-    report("verify, packed", verify, Some(peak));
+    let (second_verify, second_peak) = bench.time(Command::new(BINARY).args(["verify", "runs"]));
+    report("verify, packed", second_verify, Some(second_peak));
     let size = disk(&bench.repository.join(".git"));
     line(&format!("on disk after git gc: {:.2} MB for {ITEMS} items (aim: 6)", mega(size)));
 }
@@ -80,10 +80,10 @@ fn layers() {
     let ways = [("none", "none", &*usual), ("inner", "auto", without.as_os_str()), ("all", "auto", &*usual)];
     let mut times: [Vec<f64>; 3] = Default::default();
     for round in 0..5 {
-        for ((name, sandbox, path), times) in ways.iter().zip(&mut times) {
+        for ((name, sandbox, path), durations) in ways.iter().zip(&mut times) {
             bench.git(&["config", "handoff.sandbox", sandbox]);
             let plan = bench.plan(&format!("{name}-{round}"), EACH);
-            times.push(bench.time(Command::new(BINARY).arg("run").arg(plan).env("PATH", path)).0.as_secs_f64());
+            durations.push(bench.time(Command::new(BINARY).arg("run").arg(plan).env("PATH", path)).0.as_secs_f64());
         }
     }
     for ((name, ..), aim) in ways.iter().zip([0, 5, 10]) {
@@ -180,8 +180,8 @@ fn large() {
     report("sha256sum + git hash-object -w", sum + hash, None);
     report("git handoff run, 1 GiB handed over", ours, Some(peak));
     ratio("run / (sha256sum + hash-object)", ours, sum + hash, 3.0);
-    let (verify, peak) = bench.time(Command::new(BINARY).args(["verify", "large"]));
-    report("verify, with 1 GiB of content", verify, Some(peak));
+    let (verify, verify_peak) = bench.time(Command::new(BINARY).args(["verify", "large"]));
+    report("verify, with 1 GiB of content", verify, Some(verify_peak));
 }
 
 /// A thousand items from a bare remote into a clone without blobs, against plain git and into one
@@ -222,9 +222,9 @@ fn share() {
             times[at + 1].push(bench.time(&mut verify).0);
         }
     }
-    let median = |times: &mut Vec<Duration>| {
-        times.sort_unstable();
-        times[times.len() / 2]
+    let median = |durations: &mut Vec<Duration>| {
+        durations.sort_unstable();
+        durations[durations.len() / 2]
     };
     let [lazy_fetch, lazy_verify, plain_fetch, plain_verify, full_fetch, full_verify] = times.each_mut().map(median);
     report("git handoff fetch without blobs", lazy_fetch, None);

@@ -30,14 +30,14 @@ const FILES: usize = 100_000;
 
 fn main() {
     let only: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let wanted = |name: &str| only.is_empty() || only.iter().any(|word| word == name);
-    if wanted("runs") {
+    let is_selected = |name: &str| only.is_empty() || only.iter().any(|word| word == name);
+    if is_selected("runs") {
         runs();
     }
-    if wanted("files") {
+    if is_selected("files") {
         files();
     }
-    if wanted("graph") {
+    if is_selected("graph") {
         graph();
     }
 }
@@ -90,12 +90,12 @@ fn runs() {
     }
     let into = "refs/handoff/*:refs/handoff/remotes/origin/*";
     let mut fetch = Command::new("git");
-    let plain = bench.time(fetch.args(["-C", "../theirs", "fetch", "-q", "../hub", into]));
-    line(&format!("git fetch by a pattern: {:.2} s", plain.as_secs_f64()));
-    let mut fetch = Command::new(BINARY);
-    let fetch = fetch.args(["fetch", "../hub"]).env("GIT_DIR", bench.folder.path().join("ours/.git"));
-    ratio("git handoff fetch / that", bench.time(fetch), plain, 2.0);
-    line(&format!("git handoff fetch, nothing new: {:.2} s", bench.time(fetch).as_secs_f64()));
+    let fetch_plain = bench.time(fetch.args(["-C", "../theirs", "fetch", "-q", "../hub", into]));
+    line(&format!("git fetch by a pattern: {:.2} s", fetch_plain.as_secs_f64()));
+    let mut second_fetch = Command::new(BINARY);
+    let timed_fetch = second_fetch.args(["fetch", "../hub"]).env("GIT_DIR", bench.folder.path().join("ours/.git"));
+    ratio("git handoff fetch / that", bench.time(timed_fetch), fetch_plain, 2.0);
+    line(&format!("git handoff fetch, nothing new: {:.2} s", bench.time(timed_fetch).as_secs_f64()));
     for words in [&["runs"][..], &["verify", "--all"]] {
         let took = bench.time(Command::new(BINARY).args(words));
         line(&format!("git handoff {}: {:.2} s", words.join(" "), took.as_secs_f64()));

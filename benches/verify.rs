@@ -115,8 +115,8 @@ fn verify(dir: &Path) -> (Duration, Duration, u64) {
     let (mut peak, mut ticks) = (0, 0);
     // Both figures only grow, so the last look before the end is nearly all of it.
     loop {
-        let (seen, used) = (peak_of(child.id()), ticks_of(child.id()));
-        (peak, ticks) = (peak.max(seen.unwrap_or(0)), ticks.max(used.unwrap_or(0)));
+        let (current_peak, used) = (peak_of(child.id()), ticks_of(child.id()));
+        (peak, ticks) = (peak.max(current_peak.unwrap_or(0)), ticks.max(used.unwrap_or(0)));
         if let Some(ended) = child.try_wait().expect("the program is waited for") {
             assert!(ended.success(), "{ended}");
             return (started.elapsed(), Duration::from_millis(ticks * 10), peak);

@@ -30,11 +30,11 @@ fn main() {
     let mut times: [Vec<Duration>; 7] = Default::default();
     for round in 0..ROUNDS {
         // Flushes earlier writes before the next measurement.
-        let timed = |times: &mut Vec<Duration>, work: &mut dyn FnMut()| {
+        let timed = |durations: &mut Vec<Duration>, work: &mut dyn FnMut()| {
             settle();
             let started = Instant::now();
             work();
-            times.push(started.elapsed());
+            durations.push(started.elapsed());
         };
         let theirs = bench.folder.path().join(format!("theirs-{round}"));
         let path = theirs.to_str().expect("our paths are text").to_owned();

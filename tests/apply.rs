@@ -30,7 +30,7 @@ fn cut_short(clone: &TestClone, arguments: &[&str], file: &str) {
     clone.git(&["config", "filter.deadly.smudge", &format!("case %f in {file}) {kill};; esac; cat")]);
     assert_eq!(clone.start(arguments).wait().unwrap().code(), None, "{arguments:?} was not killed");
     std::fs::remove_file(attributes).unwrap();
-    // As git itself tells people to.
+    // As git itself recommends.
     let lock = clone.root().join(".git/index.lock");
     std::fs::remove_file(lock).unwrap();
 }
@@ -52,8 +52,8 @@ fn a_branch_gets_a_commit_for_each_item_and_the_work_tree_stays() {
     assert_eq!(clone.git(&["status", "--porcelain"]), "");
     // Again, there is nothing left to do.
     let tip = clone.git(&["rev-parse", "result"]);
-    let (code, answer) = clone.answer(&["apply", "r", "--branch", "result"]);
-    assert_eq!((code, &answer["commits"]), (0, &json!([])), "{answer}");
+    let (apply_code, apply_answer) = clone.answer(&["apply", "r", "--branch", "result"]);
+    assert_eq!((apply_code, &apply_answer["commits"]), (0, &json!([])), "{apply_answer}");
     assert_eq!(clone.git(&["rev-parse", "result"]), tip);
 }
 
@@ -71,10 +71,10 @@ fn a_message_is_the_persons_and_the_trailers_stay_ours() {
         format!("Shout\n\nBecause.\n\nAcked-by: Eve\n{trailers}").trim_end()
     );
     assert_eq!(clone.git(&["log", "-1", "--format=%(trailers)"]).trim(), format!("Acked-by: Eve\n{trailers}").trim());
-    let (code, whence) = clone.answer(&["whence", "HEAD"]);
-    assert_eq!((code, &whence["commits"][0]["verdict"]), (0, &json!("product")), "{whence}");
-    let (code, answer) = clone.answer(&["apply", "r/build", "--commit", "-m", "Build"]);
-    assert_eq!((code, answer["commits"].as_array().unwrap().len()), (0, 1), "{answer}");
+    let (whence_code, whence) = clone.answer(&["whence", "HEAD"]);
+    assert_eq!((whence_code, &whence["commits"][0]["verdict"]), (0, &json!("product")), "{whence}");
+    let (apply_code, apply_answer) = clone.answer(&["apply", "r/build", "--commit", "-m", "Build"]);
+    assert_eq!((apply_code, apply_answer["commits"].as_array().unwrap().len()), (0, 1), "{apply_answer}");
     assert_eq!(clone.git(&["log", "-2", "--format=%s"]), "Build\nShout\n");
 }
 
@@ -82,7 +82,7 @@ fn a_message_is_the_persons_and_the_trailers_stay_ours() {
 fn a_message_for_several_commits_or_with_trailers_of_ours_is_refused() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT, BUILD]);
-    for (arguments, wanted) in [
+    for (arguments, expected) in [
         (&["apply", "r", "--commit", "-m", "Both"][..], (1, "several-commits")),
         (&["apply", "r", "--branch", "result", "-m", "Both"], (1, "several-commits")),
         (&["apply", "r/edit", "--commit", "-m", "x\n\nhandoff-run: other"], (1, "bad-message")),
@@ -91,7 +91,7 @@ fn a_message_for_several_commits_or_with_trailers_of_ours_is_refused() {
     ] {
         let (code, _, stderr) = clone.handoff(&[arguments, &["--json"]].concat());
         let error: serde_json::Value = serde_json::from_str(&stderr).unwrap();
-        assert_eq!((code, error["code"].as_str().unwrap()), wanted, "{stderr}");
+        assert_eq!((code, error["code"].as_str().unwrap()), expected, "{stderr}");
     }
     let (_, _, stderr) = clone.handoff(&["apply", "r", "--commit", "-m", "Both"]);
     insta::assert_snapshot!(stderr, @"
@@ -137,7 +137,7 @@ fn a_commit_on_head_holds_the_patches_and_nothing_else() {
 }
 
 #[test]
-fn conflicts_are_told_for_each_item_and_nothing_changes() {
+fn apply_reports_conflicts_per_item_and_changes_nothing() {
     let clone = TestClone::new();
     let other = ("other", "sed -i s/two/zwei/ main.txt", None);
     clone.done("r", &[EDIT, other, ("apart", "echo x > x.txt", None)]);
@@ -152,8 +152,8 @@ fn conflicts_are_told_for_each_item_and_nothing_changes() {
     // One item alone fits, until HEAD changes the same line.
     let (code, _, stderr) = clone.handoff(&["apply", "r/other", "--commit"]);
     assert_eq!(code, 0, "{stderr}");
-    let (code, answer) = clone.answer(&["apply", "r/edit"]);
-    assert_eq!((code, &answer["conflicts"][0]["item"]), (1, &json!("edit")));
+    let (apply_code, answer) = clone.answer(&["apply", "r/edit"]);
+    assert_eq!((apply_code, &answer["conflicts"][0]["item"]), (1, &json!("edit")));
 }
 
 #[test]
@@ -203,9 +203,9 @@ fn local_changes_and_ignored_files_are_never_written_over() {
     clone.git(&["checkout", "--quiet", "main.txt"]);
     clone.write(".git/info/exclude", "new.txt\n");
     clone.write("new.txt", "precious\n");
-    let (code, _, stderr) = clone.handoff(&["apply", "r", "--commit"]);
-    assert_eq!(code, 1);
-    insta::assert_snapshot!(stderr, @"
+    let (apply_code, _, apply_stderr) = clone.handoff(&["apply", "r", "--commit"]);
+    assert_eq!(apply_code, 1);
+    insta::assert_snapshot!(apply_stderr, @"
     error: local changes are in the way; nothing was changed
     caused by: not tracked by git, and in the way: new.txt
     hint: git stash --include-untracked   # or apply onto a branch: --branch NAME
@@ -232,8 +232,8 @@ fn a_marked_file_names_the_command_that_removes_its_mark() {
             // The hint is the way out.
             clone.git(&["update-index", unmark, "--", "main.txt"]);
             clone.git(&["stash", "--quiet", "--include-untracked"]);
-            let (code, _, stderr) = clone.handoff(&[&["apply", "r"], more].concat());
-            assert_eq!(code, 0, "{mark} {more:?}: {stderr}");
+            let (apply_code, _, apply_stderr) = clone.handoff(&[&["apply", "r"], more].concat());
+            assert_eq!(apply_code, 0, "{mark} {more:?}: {apply_stderr}");
             assert_eq!(clone.read("main.txt"), "one\nTWO\nthree\nfour\nfive\n");
             assert_eq!(clone.git(&["show", "stash@{0}:main.txt"]), "mine\n");
         }
@@ -241,7 +241,7 @@ fn a_marked_file_names_the_command_that_removes_its_mark() {
 }
 
 #[test]
-fn a_marked_file_that_is_not_changed_is_not_named() {
+fn apply_omits_unchanged_marked_files() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT, BUILD]);
     clone.write("mark.txt", "x\n");
@@ -255,7 +255,7 @@ fn a_marked_file_that_is_not_changed_is_not_named() {
 }
 
 #[test]
-fn branches_in_use_bad_names_and_bare_repositories_are_told_of() {
+fn apply_rejects_used_branches_bad_names_and_bare_repositories() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT, ("nothing", "true", None)]);
     clone.git(&["worktree", "add", "--quiet", "../linked", "-b", "busy"]);
@@ -278,12 +278,12 @@ fn branches_in_use_bad_names_and_bare_repositories_are_told_of() {
     error: cannot apply: a bare repository has no work tree
     hint: say which branch: --branch NAME
     ");
-    let (code, _, stderr) = clone.handoff(&["apply", "r", "--branch", "result"]);
-    assert_eq!(code, 0, "{stderr}");
+    let (apply_code, _, apply_stderr) = clone.handoff(&["apply", "r", "--branch", "result"]);
+    assert_eq!(apply_code, 0, "{apply_stderr}");
 }
 
 #[test]
-fn bytes_that_are_not_what_the_chain_says_are_refused() {
+fn apply_rejects_bytes_that_differ_from_the_chain() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT]);
     let patch = clone.git(&["rev-parse", "refs/handoff/runs/r^{/item.reconciled edit }:patch"]);

@@ -35,15 +35,15 @@ const SOAK: &str = "HANDOFF_SOAK_SECONDS";
 
 /// Returns what an environment variable says, as a number.
 fn number(name: &str, default: u64) -> u64 {
-    let said = std::env::var(name).ok();
-    said.map_or(default, |said| said.parse().unwrap_or_else(|_| panic!("{name} is not a number: {said}")))
+    let variable = std::env::var(name).ok();
+    variable.map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
 }
 
 /// Returns the rounds that an environment variable asks for.
 fn rounds(name: &str, default: u64) -> Range<u64> {
-    let said = std::env::var(name).unwrap_or_else(|_| default.to_string());
-    let range = said.split_once("..").unwrap_or(("0", &said));
-    let end = |text: &str| text.parse().unwrap_or_else(|_| panic!("{name} is neither a number nor a range: {said}"));
+    let value = std::env::var(name).unwrap_or_else(|_| default.to_string());
+    let range = value.split_once("..").unwrap_or(("0", &value));
+    let end = |text: &str| text.parse().unwrap_or_else(|_| panic!("{name} is neither a number nor a range: {value}"));
     end(range.0)..end(range.1)
 }
 

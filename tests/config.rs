@@ -20,7 +20,7 @@ fn read(clone: &TestClone) -> Result<Config, Error> {
 }
 
 /// Returns a setting's name with its placeholder filled in.
-fn named(name: &str, own: &str) -> String {
+fn full_name(name: &str, own: &str) -> String {
     match (name.find('<'), name.rfind('>')) {
         (Some(start), Some(end)) => format!("{}{own}{}", &name[..start], &name[end + 1..]),
         _ => name.to_owned(),

@@ -54,11 +54,11 @@ fn the_tutorial_shows_what_happens() {
 #[test]
 fn the_how_to_pages_show_what_happens() {
     let pages = pages::below("docs/how-to");
-    let shown: Vec<&String> = pages.iter().filter(|page| pages::text(page).contains(FENCE)).collect();
-    for page in &shown {
+    let command_pages: Vec<&String> = pages.iter().filter(|page| pages::text(page).contains(FENCE)).collect();
+    for page in &command_pages {
         check(page);
     }
-    assert!(shown.len() > 10, "only {} pages have commands", shown.len());
+    assert!(command_pages.len() > 10, "only {} pages have commands", command_pages.len());
 }
 
 #[test]
@@ -116,12 +116,12 @@ fn two_clones_hand_a_thread_over_and_back() {
         --message Start && git push --quiet origin main && cd .. && git clone --quiet hub ben && \
         for who in ada ben; do git -C $who config handoff.signingKey ''; done";
     let _ = env.shell("", prepare).exit(0);
-    let said = env.shell("", &format!("set -eu\n{}", block.expect("the page has the block"))).exit(0).stdout;
-    assert!(said.contains("gathered\n") && said.contains("written\n"), "{said}");
-    let begin = |text: &str| said.lines().filter(|line| line.starts_with(text)).collect::<Vec<_>>();
+    let stdout = env.shell("", &format!("set -eu\n{}", block.expect("the page has the block"))).exit(0).stdout;
+    assert!(stdout.contains("gathered\n") && stdout.contains("written\n"), "{stdout}");
+    let begin = |content: &str| stdout.lines().filter(|line| line.starts_with(content)).collect::<Vec<_>>();
     assert!(
         begin("git handoff thread verify · ").iter().all(|line| line.ends_with("  ✓ INTACT  clock pinned")),
-        "{said}"
+        "{stdout}"
     );
     assert_eq!(begin("✓ lineage "), ["✓ lineage    goes back to 2 threads", "✓ lineage    goes back to 1 thread"]);
     let signed = begin("✓ signature ").into_iter().filter_map(|line| line.split(" · ").nth(1));
@@ -146,7 +146,7 @@ fn check_in(name: &str, env: &Environment, folder: &str) -> String {
     let (mut now, mut wrong, mut folder) = (text.clone(), String::new(), folder.to_owned());
     for step in steps(&text) {
         match step {
-            Step::File(file, text) => env.write(&format!("{folder}/{file}"), &text),
+            Step::File(file, content) => env.write(&format!("{folder}/{file}"), &content),
             Step::Before(command) => drop(env.shell(&folder, &command).exit(0)),
             Step::Commands(line, commands) => {
                 for Shown { command, printed } in commands {
@@ -160,8 +160,8 @@ fn check_in(name: &str, env: &Environment, folder: &str) -> String {
                         continue;
                     }
                     wrong = format!("{wrong}{name}:{line}: $ {command}\n{actual}{}\n", output.stderr);
-                    let shown = format!("$ {command}\n{printed}");
-                    now = now.replacen(&shown, &format!("$ {command}\n{actual}"), 1);
+                    let expected = format!("$ {command}\n{printed}");
+                    now = now.replacen(&expected, &format!("$ {command}\n{actual}"), 1);
                 }
             }
         }
@@ -192,9 +192,9 @@ fn document_form(printed: &str) -> String {
 }
 
 /// Returns true if a document shows the same; a line `…` matches any number of lines.
-fn same(actual: &str, shown: &str) -> bool {
-    match shown.split_once("…\n") {
-        None => actual == shown,
+fn same(actual: &str, expected: &str) -> bool {
+    match expected.split_once("…\n") {
+        None => actual == expected,
         Some((start, end)) if !end.contains("\n…\n") => {
             actual.len() >= start.len() + end.len() && actual.starts_with(start) && actual.ends_with(end)
         }
@@ -215,13 +215,13 @@ fn steps(text: &str) -> Vec<Step> {
         } else if line.starts_with("```") {
             let block: String = lines
                 .by_ref()
-                .map(|(_, line)| line)
-                .take_while(|line| *line != "```")
-                .flat_map(|line| [line, "\n"])
+                .map(|(_, row)| row)
+                .take_while(|shell_line| *shell_line != "```")
+                .flat_map(|joined| [joined, "\n"])
                 .collect();
             match file.take() {
                 Some(name) => steps.push(Step::File(name, block)),
-                None if line == FENCE => steps.push(Step::Commands(at + 1, shown(&block))),
+                None if line == FENCE => steps.push(Step::Commands(at + 1, parse_commands(&block))),
                 None => {}
             }
         }
@@ -230,14 +230,14 @@ fn steps(text: &str) -> Vec<Step> {
 }
 
 /// Returns the commands of a block, each with what stands below it.
-fn shown(block: &str) -> Vec<Shown> {
+fn parse_commands(block: &str) -> Vec<Shown> {
     let mut commands: Vec<Shown> = Vec::new();
     for line in block.lines() {
         if let Some(command) = line.strip_prefix("$ ") {
             commands.push(Shown { command: command.to_owned(), printed: String::new() });
         } else {
-            let shown = commands.last_mut().expect("a block begins with a command");
-            shown.printed = format!("{}{line}\n", shown.printed);
+            let last = commands.last_mut().expect("a block begins with a command");
+            last.printed = format!("{}{line}\n", last.printed);
         }
     }
     commands

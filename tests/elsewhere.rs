@@ -98,7 +98,7 @@ fn a_later_checkpoint_changes_nothing() {
 }
 
 #[test]
-fn a_foreign_run_is_named_with_its_remote_and_its_key_is_judged() {
+fn imports_from_a_fetched_run_check_its_key() {
     let repo = designed();
     repo.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
     repo.env.git(["remote", "add", "origin", "../hub"]).success();
@@ -109,35 +109,36 @@ fn a_foreign_run_is_named_with_its_remote_and_its_key_is_judged() {
     repo.env.handoff_in("clone", ["fetch"]).success();
     let needs = json!({ "spec.md": of_run("origin/design", "write", &output("spec.md")) });
     let file = repo.plan("theirs", &[consumer("make", &needs)]);
-    let said = repo.env.handoff_in("clone", ["submit", &file]).exit(0);
-    insta::assert_snapshot!(said.stderr, @"warning: the run origin/design is by a key that is not known here: SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg; to make a key known, add the line that `git handoff key` prints for its owner to the file of handoff.signers");
+    let submit_output = repo.env.handoff_in("clone", ["submit", &file]).exit(0);
+    insta::assert_snapshot!(submit_output.stderr, @"warning: the run origin/design is by a key that is not known here: SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg; to make a key known, add the line that `git handoff key` prints for its owner to the file of handoff.signers");
     repo.env.handoff_in("clone", ["run", "theirs"]).success();
-    let said = repo.env.handoff_in("clone", ["verify", "theirs"]).exit(0).stdout;
-    assert!(find_row(&said, "signature").ends_with(" not known to you"), "{said}");
-    insta::assert_snapshot!(find_line(&said, "✓ taken from run design ("), @"✓ taken from run design (root sha256:142a0af7…): here, intact");
+    let report = repo.env.handoff_in("clone", ["verify", "theirs"]).exit(0).stdout;
+    assert!(find_row(&report, "signature").ends_with(" not known to you"), "{report}");
+    insta::assert_snapshot!(find_line(&report, "✓ taken from run design ("), @"✓ taken from run design (root sha256:142a0af7…): here, intact");
     // A verifier that knows the key reports it; one that has revoked it rejects the source and
     // everything made from it.
     let line = repo.env.handoff(["key"]).success();
     repo.env.write("home/signers", &line);
     let signers = repo.path("home/signers").display().to_string();
     repo.env.git_in("clone", ["config", "gpg.ssh.allowedSignersFile", &signers]).success();
-    let said = repo.env.handoff_in("clone", ["verify", "theirs"]).success();
-    assert!(find_row(&said, "signature").ends_with(" · trusted as ada@example.com"), "{said}");
+    let verify_answer = repo.env.handoff_in("clone", ["verify", "theirs"]).success();
+    assert!(find_row(&verify_answer, "signature").ends_with(" · trusted as ada@example.com"), "{verify_answer}");
     let key = line.split_whitespace().skip_while(|word| *word != "ssh-ed25519").collect::<Vec<_>>().join(" ");
     let fingerprint = git_handoff::ledger::sign::public_fingerprint(&key).unwrap();
     repo.env.write("home/revoked", &format!("{fingerprint}\n"));
-    let said = repo.env.handoff_in("clone", ["verify", "theirs", "--revoked", "../home/revoked"]).exit(3).stdout;
-    assert_eq!(verdict(&said), "✗ UNTRUSTED");
-    insta::assert_snapshot!(find_row(&said, "signature"), @"✗ signature  entry 0: @run/origin/design/write:outputs/spec.md: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is revoked (and 1 more)");
+    let revoked_report =
+        repo.env.handoff_in("clone", ["verify", "theirs", "--revoked", "../home/revoked"]).exit(3).stdout;
+    assert_eq!(verdict(&revoked_report), "✗ UNTRUSTED");
+    insta::assert_snapshot!(find_row(&revoked_report, "signature"), @"✗ signature  entry 0: @run/origin/design/write:outputs/spec.md: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is revoked (and 1 more)");
     let revoked = repo.path("home/revoked").display().to_string();
     repo.env.git_in("clone", ["config", "handoff.revoked", &revoked]).success();
-    let file = repo.plan("again", &[consumer("make", &needs)]);
-    let said = repo.env.handoff_in("clone", ["submit", &file]).exit(1);
-    insta::assert_snapshot!(said.stdout, @r#"bad-source at items[0].needs["spec.md"].run (item "make", line 1): the run origin/design does not verify: signature: entry 0: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is revoked (and 3 more)"#);
+    let second_file = repo.plan("again", &[consumer("make", &needs)]);
+    let revoked_output = repo.env.handoff_in("clone", ["submit", &second_file]).exit(1);
+    insta::assert_snapshot!(revoked_output.stdout, @r#"bad-source at items[0].needs["spec.md"].run (item "make", line 1): the run origin/design does not verify: signature: entry 0: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is revoked (and 3 more)"#);
 }
 
 #[test]
-fn what_is_not_to_be_taken_is_refused_with_its_place() {
+fn invalid_imports_are_rejected_with_their_position() {
     let repo = designed();
     let red = json!({ "id": "red", "executor": "red" });
     repo.config("handoff.executor.red.command", "mkdir outputs; echo out >outputs/x");
@@ -146,7 +147,7 @@ fn what_is_not_to_be_taken_is_refused_with_its_place() {
     repo.drive("spoilt", &[red, item("bad", "exit 1")]).ends(4);
     repo.env.handoff(["close", "spoilt"]).success();
     repo.submit("open", &[item("write", WRITE)]);
-    let id = |said: String| serde_json::from_str::<Value>(&said).unwrap()["checkpoint_id"].clone();
+    let id = |stdout: String| serde_json::from_str::<Value>(&stdout).unwrap()["checkpoint_id"].clone();
     repo.env.write("state.json", r#"{"step":2}"#);
     let second = id(repo.env.handoff(["checkpoint", "login", "--state", "../state.json"]).success());
     repo.env.write("state.json", r#"{"step":3}"#);
@@ -173,14 +174,14 @@ fn what_is_not_to_be_taken_is_refused_with_its_place() {
         ("no checkpoint's name", json!({ "thread": "login", "from": "first", "select": output("state") })),
         ("no checkpoint", json!({ "thread": "login", "from": "7-0c3b84d1aa07", "select": output("state") })),
     ];
-    let mut said = String::new();
+    let mut report = String::new();
     for (what, need) in wrong {
         let file = repo.plan("build", &[consumer("make", &json!({ "it": need }))]);
         let refused = repo.env.handoff(["submit", &file]).exit(1);
         let lines: Vec<&str> = refused.stdout.lines().filter(|line| line.contains(" at ")).collect();
-        said += &[what, ": ", &lines.join("\n  "), "\n"].concat();
+        report += &[what, ": ", &lines.join("\n  "), "\n"].concat();
     }
-    assert_output!("elsewhere_refused", said);
+    assert_output!("elsewhere_refused", report);
     assert!(!repo.refs().contains("runs/build"));
     // A rollback has its content itself.
     let need = json!({ "thread": "login", "from": rolled, "select": output("state") });
@@ -195,7 +196,7 @@ fn what_is_not_to_be_taken_is_refused_with_its_place() {
 }
 
 #[test]
-fn types_are_held_against_each_other_across_runs() {
+fn import_types_are_checked_across_runs() {
     let repo = TestRepo::new();
     let mut write = item("write", WRITE);
     write["produces"] = json!([{ "kind": "output", "path": "spec.md", "type": "spec" }]);
@@ -205,9 +206,9 @@ fn types_are_held_against_each_other_across_runs() {
     let mut make = consumer("make", &json!({ "spec.md": of_run("design", "write", &output("spec.md")) }));
     make["subagentShape"] = json!("reader");
     let file = repo.plan("build", &[make]);
-    let said = repo.env.handoff(["validate", &file]).exit(1);
-    let said = format!("{}{}", said.stdout, said.stderr);
-    insta::assert_snapshot!(said, @r#"
+    let validated = repo.env.handoff(["validate", &file]).exit(1);
+    let text = format!("{}{}", validated.stdout, validated.stderr);
+    insta::assert_snapshot!(text, @r#"
     type-mismatch at items[0].needs["spec.md"] (item "make", line 1): write -> outputs/spec.md: it is spec, and prose is wanted
     1 problem
     "#);
@@ -221,31 +222,31 @@ fn only_the_plan_itself_takes_from_elsewhere() {
                        "create": { "executor": "command", "inputs": { "command": "true" }, "needs": need } });
     let plan = json!({ "id": "grown", "openEnded": true, "items": [item("a", "true")], "rules": [rule] });
     repo.env.write("plan.json", &plan.to_string());
-    let said = repo.env.handoff(["submit", "../plan.json"]).exit(1).stdout;
-    insta::assert_snapshot!(said, @"unknown-field at rules[0].create.needs.it (line 1): what comes from outside the run is sealed at submit: only an item that stands in the plan has such a need");
-    let plan = json!({ "id": "open", "openEnded": true, "items": [item("a", "true")] });
-    repo.env.write("plan.json", &plan.to_string());
+    let stdout = repo.env.handoff(["submit", "../plan.json"]).exit(1).stdout;
+    insta::assert_snapshot!(stdout, @"unknown-field at rules[0].create.needs.it (line 1): what comes from outside the run is sealed at submit: only an item that stands in the plan has such a need");
+    let second_plan = json!({ "id": "open", "openEnded": true, "items": [item("a", "true")] });
+    repo.env.write("plan.json", &second_plan.to_string());
     repo.env.handoff(["submit", "../plan.json"]).success();
     repo.env.write("more.json", &json!({ "id": "open", "items": [consumer("b", &need)] }).to_string());
-    let said = repo.env.handoff(["extend", "open", "../more.json"]).exit(1).stdout;
-    insta::assert_snapshot!(said, @"unknown-field at items[0].needs.it: what comes from outside the run is sealed at submit: only an item that stands in the plan has such a need");
+    let extend_stdout = repo.env.handoff(["extend", "open", "../more.json"]).exit(1).stdout;
+    insta::assert_snapshot!(extend_stdout, @"unknown-field at items[0].needs.it: what comes from outside the run is sealed at submit: only an item that stands in the plan has such a need");
 }
 
 #[test]
-fn a_run_that_was_rewritten_here_is_told_apart_from_the_one_that_was_taken_from() {
+fn verify_reports_a_rewritten_import_source() {
     let repo = designed();
     repo.drive("build", &build()).ends(0);
     // The same beginning, another end: its only item is cancelled.
     let tip = repo.tip("design").unwrap();
     let first = repo.env.git(["rev-list", "--max-parents=0", &tip]).success();
     repo.env.git(["update-ref", "refs/handoff/runs/design", first.trim()]).success();
-    let said = repo.env.handoff(["verify", "build"]).exit(0).stdout;
-    insta::assert_snapshot!(find_line(&said, "─ taken from run design ("), @"─ taken from run design (root sha256:142a0af7…): here, but not to its seal");
-    insta::assert_snapshot!(find_line(&said, "─ taken from 2 sources"), @"─ taken from 2 sources in all, at most 1 step back; 1 here and not proven");
+    let report = repo.env.handoff(["verify", "build"]).exit(0).stdout;
+    insta::assert_snapshot!(find_line(&report, "─ taken from run design ("), @"─ taken from run design (root sha256:142a0af7…): here, but not to its seal");
+    insta::assert_snapshot!(find_line(&report, "─ taken from 2 sources"), @"─ taken from 2 sources in all, at most 1 step back; 1 here and not proven");
     // Another run of that name is another run.
     repo.env.git(["update-ref", "-d", "refs/handoff/runs/design"]).success();
-    let said = repo.env.handoff(["verify", "build"]).exit(0).stdout;
-    insta::assert_snapshot!(find_line(&said, "─ taken from run design ("), @"─ taken from run design (root sha256:142a0af7…): not here; proven by its seal and a proof");
+    let verify_answer = repo.env.handoff(["verify", "build"]).exit(0).stdout;
+    insta::assert_snapshot!(find_line(&verify_answer, "─ taken from run design ("), @"─ taken from run design (root sha256:142a0af7…): not here; proven by its seal and a proof");
 }
 
 #[test]
@@ -258,7 +259,7 @@ fn a_secret_does_not_cross() {
     let file = repo.plan("build", &[consumer("make", &need)]);
     let mut command = repo.env.command(crate::common::program_path(), "repo");
     command.args(["submit", &file]).env("TOKEN", "hunter2-and-more");
-    let said = repo.env.ended(command).exit(1).stdout;
-    insta::assert_snapshot!(said, @r#"bad-source at items[0].needs.it (item "make", line 1): secret-found: @run/design/write:outputs/spec.md:1 secret-env"#);
+    let stdout = repo.env.ended(command).exit(1).stdout;
+    insta::assert_snapshot!(stdout, @r#"bad-source at items[0].needs.it (item "make", line 1): secret-found: @run/design/write:outputs/spec.md:1 secret-env"#);
     assert!(!repo.refs().contains("runs/build"));
 }

@@ -24,7 +24,7 @@ const SECONDS: &str = "HANDOFF_FUZZ_SECONDS";
 /// The seed of the mutations; 0 by default.
 const SEED: &str = "HANDOFF_FUZZ_SEED";
 
-/// For how many seconds where nothing is said.
+/// The default number of seconds.
 const DEFAULT_SECONDS: u64 = 1;
 
 /// Longer than any input may take, on a machine that has other things to do.
@@ -46,7 +46,7 @@ fn feed(name: &str, samples: impl FnOnce() -> Vec<Vec<u8>>, target: impl Fn(&[u8
     let samples = samples();
     assert!(samples.iter().all(|sample| target(sample)), "a sample is not what the target reads");
     let (read, refused) = (Cell::new(0), Cell::new(0));
-    let number = |name: &str| std::env::var(name).ok().map(|value| value.parse::<u64>().unwrap());
+    let number = |label: &str| std::env::var(label).ok().map(|value| value.parse::<u64>().unwrap());
     let time = Duration::from_secs(number(SECONDS).unwrap_or(DEFAULT_SECONDS));
     let mut seed = [0; 32];
     seed[..8].copy_from_slice(&number(SEED).unwrap_or_default().to_le_bytes());
@@ -56,7 +56,7 @@ fn feed(name: &str, samples: impl FnOnce() -> Vec<Vec<u8>>, target: impl Fn(&[u8
     let began = Instant::now();
     while began.elapsed() < time {
         let outcome = runner.run(&strategy, |mutation| {
-            let bytes = mutation.of(&samples);
+            let bytes = mutation.mutate(&samples);
             let before = Instant::now();
             let count = if target(&bytes) { &read } else { &refused };
             count.set(count.get() + 1);
@@ -66,7 +66,7 @@ fn feed(name: &str, samples: impl FnOnce() -> Vec<Vec<u8>>, target: impl Fn(&[u8
         match outcome {
             Ok(()) => {}
             Err(TestError::Fail(why, mutation)) => {
-                let bytes = mutation.of(&samples);
+                let bytes = mutation.mutate(&samples);
                 panic!("{why}\n{mutation:?}\n{}", bytes.escape_ascii());
             }
             Err(TestError::Abort(why)) => panic!("{why}"),

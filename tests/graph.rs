@@ -76,9 +76,9 @@ fn hold(outline: &Outline, most: usize) -> Picture {
         assert!(node.label.chars().all(|c| (' '..='~').contains(&c)), "{}", node.label);
         assert!(node.x + node.width < picture.width && node.y + node.height < picture.height);
         for other in &picture.boxes[at + 1..] {
-            let beside = node.x + node.width < other.x || other.x + other.width < node.x;
+            let side_by_side = node.x + node.width < other.x || other.x + other.width < node.x;
             let above = node.y + node.height < other.y || other.y + other.height < node.y;
-            assert!(beside || above, "{node:?} overlaps {other:?}");
+            assert!(side_by_side || above, "{node:?} overlaps {other:?}");
             assert_ne!((node.layer, node.place), (other.layer, other.place));
         }
     }
@@ -217,16 +217,16 @@ fn groups_that_need_each_other_are_split_by_layer() {
     }
     hold(&outline(&items), BOXES);
     // Two layers of each, so that groups of the same layer remain.
-    let mut items: Vec<(String, Vec<usize>)> = Vec::new();
+    let mut second_items: Vec<(String, Vec<usize>)> = Vec::new();
     for at in 0..100 {
-        items.push((format!("a-{at}"), vec![]));
-        items.push((format!("b-{at}"), vec![2 * at]));
+        second_items.push((format!("a-{at}"), vec![]));
+        second_items.push((format!("b-{at}"), vec![2 * at]));
     }
     for at in 100..200 {
-        items.push((format!("a-{at}"), vec![2 * (at - 100) + 1]));
-        items.push((format!("b-{at}"), vec![2 * at]));
+        second_items.push((format!("a-{at}"), vec![2 * (at - 100) + 1]));
+        second_items.push((format!("b-{at}"), vec![2 * at]));
     }
-    let picture = hold(&outline(&items), BOXES);
+    let picture = hold(&outline(&second_items), BOXES);
     let labels: Vec<_> = picture.boxes.iter().map(|node| (node.label.as_str(), node.layer)).collect();
     assert_eq!(labels, [("a-# (100)", 0), ("b-# (100)", 1), ("a-# (100)", 2), ("b-# (100)", 3)]);
 }
@@ -312,8 +312,11 @@ fn mermaid_gets_no_more_than_it_takes() {
     assert!(edges > 0 && edges <= mermaid::MOST_EDGES, "{edges} edges");
     // Long names, each letter of which is escaped.
     let long: Vec<(String, Vec<usize>)> = (0..150).map(|at| (format!("{at}{}", "*".repeat(60)), vec![])).collect();
-    let text = mermaid::write(&outline(&long), None);
-    assert!(text.encode_utf16().count() <= mermaid::MOST_UNITS && text.starts_with("flowchart LR\n  n0["), "{text}");
+    let second_text = mermaid::write(&outline(&long), None);
+    assert!(
+        second_text.encode_utf16().count() <= mermaid::MOST_UNITS && second_text.starts_with("flowchart LR\n  n0["),
+        "{second_text}"
+    );
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn manifest(repo: &TestRepo, name: &str) -> Value {
 }
 
 #[test]
-fn held_out_files_judge_and_are_never_seen() {
+fn hidden_check_files_judge_and_stay_hidden() {
     if !has_bubblewrap("held-out files") {
         return;
     }
@@ -55,8 +55,8 @@ fn held_out_files_judge_and_are_never_seen() {
     assert_eq!(repo.item("r", "good").status, "done");
     let bad = repo.item("r", "bad");
     assert_eq!((bad.status.as_str(), bad.reason.as_str()), ("failed", "verify-failed: exited with 1"));
-    let seen = repo.env.handoff(["cat", "r/look:patch"]).success();
-    assert!(!seen.contains("HIDDEN") && !seen.contains("case\n") && !seen.contains("cases/one.txt"), "{seen}");
+    let patch = repo.env.handoff(["cat", "r/look:patch"]).success();
+    assert!(!patch.contains("HIDDEN") && !patch.contains("case\n") && !patch.contains("cases/one.txt"), "{patch}");
     let end = end(&repo, "r", "good");
     assert_eq!(end["check"]["heldOut"], manifest(&repo, "r/good")["heldOut"]);
     // Nothing of the folder is in the object database.
@@ -72,7 +72,7 @@ fn held_out_files_judge_and_are_never_seen() {
 }
 
 #[test]
-fn what_a_check_with_held_out_files_prints_is_no_object() {
+fn output_of_a_hidden_check_is_no_object() {
     if !has_bubblewrap("the output of held-out checks") {
         return;
     }
@@ -87,15 +87,15 @@ fn what_a_check_with_held_out_files_prints_is_no_object() {
     after["depends_on"] = serde_json::json!(["a"]);
     repo.drive("r", &[item("a", &work), after]).ends(0);
     for id in ["a", "b"] {
-        let seen = repo.env.handoff(["cat", &format!("r/{id}:patch")]).success();
-        assert!(seen.contains("+++ b/seen.txt\n@@ -0,0 +1 @@\n+0\n"), "{seen}");
+        let patch = repo.env.handoff(["cat", &format!("r/{id}:patch")]).success();
+        assert!(patch.contains("+++ b/seen.txt\n@@ -0,0 +1 @@\n+0\n"), "{patch}");
     }
     assert_eq!(repo.env.handoff(["show", "r/a", "--check"]).success(), "THE-HIDDEN-CASE\n");
     assert_eq!(repo.env.handoff(["show", "r/a", "--check-before"]).success(), "THE-HIDDEN-CASE\n");
 }
 
 #[test]
-fn the_output_of_a_check_with_held_out_files_goes_with_its_run_whatever_the_names() {
+fn output_of_a_hidden_check_is_deleted_with_its_run() {
     if !has_bubblewrap("the output of held-out checks") {
         return;
     }
@@ -113,7 +113,7 @@ fn the_output_of_a_check_with_held_out_files_goes_with_its_run_whatever_the_name
 }
 
 #[test]
-fn held_out_files_are_not_salvaged() {
+fn salvage_skips_hidden_check_files() {
     if !has_bubblewrap("salvage beside held-out files") {
         return;
     }
@@ -133,13 +133,13 @@ fn held_out_files_are_not_salvaged() {
 }
 
 #[test]
-fn held_out_files_that_a_worker_could_read_are_refused() {
+fn readable_hidden_check_files_are_rejected() {
     let repo = repo();
     repo.env.write("hidden/check.sh", "true\n");
     let folder = repo.path("hidden");
     let inside = repo.path("repo/inside");
     std::fs::create_dir(&inside).unwrap();
-    for (run, key, value, folder) in [
+    for (run, key, value, exposed) in [
         ("none", "handoff.sandbox", "none", &folder),
         ("inside", "handoff.sandbox", "auto", &inside),
         ("readable", "handoff.executor.command.readable", folder.to_str().unwrap(), &folder),
@@ -147,12 +147,12 @@ fn held_out_files_that_a_worker_could_read_are_refused() {
         if run != "none" && !has_bubblewrap("held-out files") {
             continue;
         }
-        repo.config("handoff.executor.command.heldOut", folder.to_str().unwrap());
+        repo.config("handoff.executor.command.heldOut", exposed.to_str().unwrap());
         repo.config(key, value);
         repo.drive(run, &[item("a", "echo fixed >app.txt")]).ends(4);
-        let seen = repo.item(run, "a");
-        assert_eq!(seen.status, "failed");
-        assert!(seen.reason.starts_with("held-out-readable: "), "{run}: {}", seen.reason);
+        let refused_item = repo.item(run, "a");
+        assert_eq!(refused_item.status, "failed");
+        assert!(refused_item.reason.starts_with("held-out-readable: "), "{run}: {}", refused_item.reason);
     }
 }
 
@@ -167,9 +167,9 @@ fn a_check_that_passes_before_the_work_proves_nothing() {
     repo.env.write("repo/app.txt", "fixed\n");
     repo.env.git(["commit", "-qam", "Fixed"]).success();
     repo.drive("s", &[item("again", "echo fixed >app.txt; echo more >>app.txt")]).ends(4);
-    let seen = repo.item("s", "again");
-    assert_eq!((seen.status.as_str(), seen.attempts), ("failed", 1));
-    assert_eq!(seen.reason, "check-not-red: the check passes before the work");
+    let retried_item = repo.item("s", "again");
+    assert_eq!((retried_item.status.as_str(), retried_item.attempts), ("failed", 1));
+    assert_eq!(retried_item.reason, "check-not-red: the check passes before the work");
     repo.config("handoff.executor.command.verify", "no-such-program");
     repo.drive("t", &[item("a", "true")]).ends(4);
     assert_eq!(repo.item("t", "a").reason, "check-not-red: the check cannot be run, it exited with 127");

@@ -146,7 +146,7 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
         &["bin/git-handoff-attempt.rs", "output/mod.rs", "cli/progress.rs", "cli/silence.rs"],
     ),
     ("leaving the process", &["process::exit"], &["output/mod.rs"]),
-    // The manual page tells people of them.
+    // The manual page lists them.
     ("naming refs", &["\"refs/handoff"], &["model/format.rs", "cli/manual.rs"]),
 ];
 
@@ -222,9 +222,9 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     read.map(|entry| entry.expect("the folder is readable").path()).collect()
 }
 
-/// Returns the modules that a line names behind `prefix`: `crate::git::store` and `crate::{git,
+/// Returns the modules that a line imports from `prefix`: `crate::git::store` and `crate::{git,
 /// model}` alike.
-fn named<'a>(line: &'a str, prefix: &str) -> Vec<&'a str> {
+fn imported_names<'a>(line: &'a str, prefix: &str) -> Vec<&'a str> {
     let mut names = Vec::new();
     for (at, _) in line.match_indices(prefix) {
         let rest = &line[at + prefix.len()..];
@@ -251,9 +251,9 @@ fn named<'a>(line: &'a str, prefix: &str) -> Vec<&'a str> {
 
 #[test]
 fn names_are_found_in_every_form_of_an_import() {
-    assert_eq!(named("use crate::git::store::{self, Store};", "crate::"), ["git"]);
-    assert_eq!(named("use crate::{chain, git::{refs, store}, model};", "crate::"), ["chain", "git", "model"]);
-    assert_eq!(named("let x = crate::plan::parse(&crate::model::y());", "crate::"), ["plan", "model"]);
+    assert_eq!(imported_names("use crate::git::store::{self, Store};", "crate::"), ["git"]);
+    assert_eq!(imported_names("use crate::{chain, git::{refs, store}, model};", "crate::"), ["chain", "git", "model"]);
+    assert_eq!(imported_names("let x = crate::plan::parse(&crate::model::y());", "crate::"), ["plan", "model"]);
 }
 
 /// Returns what stands in the table for a part of a room: its own row, or the room's.
@@ -265,8 +265,8 @@ fn row(room: &str, part: Option<&str>) -> String {
 /// Returns the rows that a line names: those of the parts of a room, where it names parts.
 fn rows(line: &str) -> BTreeSet<String> {
     let mut rows = BTreeSet::new();
-    for room in named(line, "crate::") {
-        let parts = named(line, &format!("crate::{room}::"));
+    for room in imported_names(line, "crate::") {
+        let parts = imported_names(line, &format!("crate::{room}::"));
         if parts.is_empty() {
             rows.insert(room.to_owned());
         }
@@ -344,12 +344,12 @@ fn the_program_asks_every_error_that_states_a_code() {
         for name in coded_errors(source) {
             let path = source.path.trim_end_matches(".rs").trim_end_matches("/mod").trim_end_matches("/error");
             let module = path.rsplit('/').next().expect("a path has a last part");
-            let other_name = ERRORS.iter().find(|(file, _)| *file == source.path).map(|(_, name)| (*name).to_owned());
+            let other_name = ERRORS.iter().find(|(file, _)| *file == source.path).map(|(_, label)| (*label).to_owned());
             let after_file = if name == "Error" { format!("{module}::Error") } else { name.to_owned() };
-            let name = other_name.unwrap_or(after_file);
+            let second_name = other_name.unwrap_or(after_file);
             stated += 1;
-            if !lines.iter().any(|line| is_row(line, &name)) {
-                missing.push(format!("{}: {name}", source.path));
+            if !lines.iter().any(|line| is_row(line, &second_name)) {
+                missing.push(format!("{}: {second_name}", source.path));
             }
         }
     }
@@ -386,8 +386,8 @@ fn the_rooms_of_the_program_import_one_way() {
     for source in sources.iter().filter(|source| source.module().is_none() && source.path != "lib.rs") {
         let room = source.path.split('/').next().expect("a path has a first part");
         for (number, line) in source.lines() {
-            let named = below(room).iter().fold(line.to_owned(), |line, below| line.replace(below, ""));
-            assert!(!named.contains("crate::"), "src/{}:{number}: name siblings through `super::`", source.path);
+            let rest = below(room).iter().fold(line.to_owned(), |line, below| line.replace(below, ""));
+            assert!(!rest.contains("crate::"), "src/{}:{number}: name siblings through `super::`", source.path);
         }
     }
 }
@@ -398,7 +398,7 @@ fn mcp_takes_from_the_output_only_how_things_end() {
     for source in sources().iter().filter(|source| source.path.starts_with("mcp/")) {
         for (number, line) in source.lines() {
             let other: Vec<_> =
-                named(line, "crate::output::").into_iter().filter(|name| !ends.contains(name)).collect();
+                imported_names(line, "crate::output::").into_iter().filter(|name| !ends.contains(name)).collect();
             assert!(other.is_empty(), "src/{}:{number}: {other:?} belongs into the library", source.path);
         }
     }
@@ -437,7 +437,7 @@ fn without_features_there_is_the_verifier_and_what_it_imports() {
 
 #[test]
 fn smaller_builds_take_no_dear_crate_along() {
-    let named = |features: &[&str]| -> BTreeSet<String> {
+    let crates_with = |features: &[&str]| -> BTreeSet<String> {
         let tree = ["tree", "--edges", "normal", "--prefix", "none", "--format", "{p}", "--locked", "--offline"];
         let run =
             Command::new(env!("CARGO")).args(tree).args(features).current_dir(env!("CARGO_MANIFEST_DIR")).output();
@@ -446,13 +446,13 @@ fn smaller_builds_take_no_dear_crate_along() {
         let lines = String::from_utf8(run.stdout).expect("cargo prints text");
         lines.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
     };
-    let all = named(&[]);
-    let verifier = named(&["--no-default-features"]);
+    let all = crates_with(&[]);
+    let verifier = crates_with(&["--no-default-features"]);
     for dear in DEAR {
         assert!(all.contains(dear), "the program does without {dear}; so does this list");
         assert!(!verifier.contains(dear), "the verifier takes {dear} along");
     }
-    let program = named(&["--no-default-features", "--features", "cli"]);
+    let program = crates_with(&["--no-default-features", "--features", "cli"]);
     for slow in SLOW {
         assert!(all.contains(slow), "the program does without {slow}; so does this list");
         assert!(!program.contains(slow), "the program of the examples takes {slow} along");

@@ -85,8 +85,8 @@ impl Client {
             self.listed = Some(self.ask("tools/list", &json!({})));
         }
         let tools = self.listed.as_ref().expect("it was asked")["result"]["tools"].as_array().expect("there are tools");
-        let shown = tools.iter().find(|shown| shown["name"] == tool).expect("it is a tool");
-        let schema = jsonschema::validator_for(&shown["outputSchema"]).expect("it is a schema");
+        let listed = tools.iter().find(|entry| entry["name"] == tool).expect("it is a tool");
+        let schema = jsonschema::validator_for(&listed["outputSchema"]).expect("it is a schema");
         let wrong: Vec<_> = schema.iter_errors(answer).map(|error| error.to_string()).collect();
         assert!(wrong.is_empty(), "{tool}: {answer} {wrong:?}");
     }
@@ -135,13 +135,13 @@ impl Client {
         let tools = self.listed.as_ref().expect("it was asked")["result"]["tools"].as_array().expect("there are tools");
         let call = hint.strip_prefix("call `").and_then(|call| call.split_once('`'));
         if let Some((tool, rest)) = call {
-            let shown =
-                tools.iter().find(|shown| shown["name"] == tool).unwrap_or_else(|| panic!("no such tool: {hint}"));
+            let listed =
+                tools.iter().find(|entry| entry["name"] == tool).unwrap_or_else(|| panic!("no such tool: {hint}"));
             let mut arguments =
                 serde_json::Deserializer::from_str(rest.strip_prefix(" with ").unwrap_or("{}")).into_iter();
             let arguments: Value = arguments.next().expect("there are arguments").expect("they are JSON");
             for name in arguments.as_object().expect("they are named").keys() {
-                assert!(shown["inputSchema"]["properties"].get(name).is_some(), "{tool} has no {name}: {hint}");
+                assert!(listed["inputSchema"]["properties"].get(name).is_some(), "{tool} has no {name}: {hint}");
             }
         } else {
             let is_command = ["git ", " --", "command"].iter().any(|sign| hint.contains(sign));

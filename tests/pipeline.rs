@@ -70,7 +70,7 @@ fn repo() -> TestRepo {
 }
 
 #[test]
-fn an_item_runs_block_by_block_and_every_screen_says_so() {
+fn every_screen_shows_the_blocks_of_an_item() {
     let repo = repo();
     let steps = [agent(), gate("grep TWO a.txt"), capture("patch"), check("echo fine"), capture("outputs")];
     let pinned = add(&repo, "dev.check", &steps);
@@ -91,8 +91,8 @@ fn an_item_runs_block_by_block_and_every_screen_says_so() {
     assert_output!("pipeline_log", repo.env.handoff(["log", "r"]));
     assert_output!("pipeline_show", repo.env.handoff(["show", "r/a"]));
     assert_output!("pipeline_verify", repo.env.handoff(["verify", "r"]));
-    let shown: Value = serde_json::from_str(&repo.env.handoff(["show", "r/a", "--json"]).success()).unwrap();
-    assert_eq!(shown["entries"][1]["blocks"], entry["blocks"]);
+    let answer: Value = serde_json::from_str(&repo.env.handoff(["show", "r/a", "--json"]).success()).unwrap();
+    assert_eq!(answer["entries"][1]["blocks"], entry["blocks"]);
     let report: Value = serde_json::from_str(&repo.env.handoff(["verify", "r", "--json"]).success()).unwrap();
     assert_eq!(report["blocks"], json!([{ "item": "a", "attempt": 1, "blocks": entry["blocks"] }]));
     assert_eq!(report["pipelines"], json!({ "dev.check": digest }));
@@ -100,7 +100,7 @@ fn an_item_runs_block_by_block_and_every_screen_says_so() {
 }
 
 #[test]
-fn what_no_block_takes_is_no_product_and_the_last_capture_counts() {
+fn only_the_last_capture_makes_the_product() {
     let repo = repo();
     add(&repo, "p.patch", &[agent(), capture("patch")]);
     add(&repo, "p.outputs", &[agent(), capture("outputs")]);
@@ -124,7 +124,7 @@ fn what_no_block_takes_is_no_product_and_the_last_capture_counts() {
 }
 
 #[test]
-fn what_an_agent_said_against_its_result_stands_whatever_it_says_later() {
+fn agent_cannot_withdraw_its_own_red_result() {
     let repo = repo();
     add(&repo, "p.agents", &[agent(), capture("patch"), agent()]);
     // The first time it denies what it did, the second time it does not.
@@ -155,11 +155,14 @@ fn a_block_that_does_not_pass_ends_the_attempt_with_its_name() {
             &["agent done", "capture failed"],
         ),
     ];
-    for (pipeline, line, reason, told) in cases {
+    for (pipeline, line, reason, expected_blocks) in cases {
         repo.drive(pipeline, &[item("a", line, pipeline)]).ends(4);
         let entry = end(&repo, pipeline);
         assert_eq!(entry["reason"], reason);
-        assert_eq!((blocks(&entry), products(&entry)), (told.iter().map(ToString::to_string).collect(), vec![]));
+        assert_eq!(
+            (blocks(&entry), products(&entry)),
+            (expected_blocks.iter().map(ToString::to_string).collect(), vec![])
+        );
         repo.ends_intact(pipeline);
     }
     // It is retried as usual, and every attempt is recorded.
@@ -200,13 +203,13 @@ fn a_script_that_only_checks_has_its_executor_say_what_that_means() {
     assert_eq!(products(&entry), ["patch"]);
 
     repo.drive("failed", &[by("fails", "p.checks")]).ends(4);
-    let entry = end(&repo, "failed");
-    assert_eq!((&entry["status"], products(&entry).len()), (&json!("failed"), 0), "{entry}");
-    assert_eq!(entry["blocks"][1]["verify"]["passed"], false);
+    let failed_entry = end(&repo, "failed");
+    assert_eq!((&failed_entry["status"], products(&failed_entry).len()), (&json!("failed"), 0), "{failed_entry}");
+    assert_eq!(failed_entry["blocks"][1]["verify"]["passed"], false);
 
     repo.drive("good", &[by("fails", "p.good")]).ends(0);
-    let entry = end(&repo, "good");
-    assert_eq!(entry["verify"], json!({ "passed": true, "by": "command" }));
+    let good_entry = end(&repo, "good");
+    assert_eq!(good_entry["verify"], json!({ "passed": true, "by": "command" }));
 
     // A worker's own word against its result stands.
     let denies = r#"echo '{"verify":{"passed":false}}' >$HANDOFF_RESULT"#;
@@ -227,9 +230,9 @@ fn scripts_run_where_the_agent_does_and_their_output_is_in_the_transcript() {
     add(&repo, "p.looks", &[agent(), gate(looks), capture("patch")]);
     let by = json!({ "id": "a", "executor": "sees", "inputs": { "pipeline": "p.looks" } });
     repo.drive("r", &[by]).ends(0);
-    let said = repo.env.handoff(["cat", "r/a:transcript"]).success();
+    let transcript = repo.env.handoff(["cat", "r/a:transcript"]).success();
     for line in ["setting up", "agent yes", "made", "script yes a", "true"] {
-        assert!(said.lines().any(|said| said.ends_with(line)), "{line}: {said}");
+        assert!(transcript.lines().any(|text| text.ends_with(line)), "{line}: {transcript}");
     }
     repo.ends_intact("r");
 }
@@ -268,7 +271,7 @@ fn an_open_run_keeps_what_its_names_meant_and_takes_in_what_new_items_name() {
 }
 
 #[test]
-fn what_rules_create_has_the_pipelines_that_were_sealed_at_submit() {
+fn created_items_use_pipelines_sealed_at_submit() {
     let repo = repo();
     add(&repo, "p.one", &[agent(), capture("patch")]);
     let created = json!({ "executor": "command", "inputs": { "command": EDIT, "pipeline": "p.one" } });

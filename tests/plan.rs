@@ -102,14 +102,14 @@ fn defaults_are_filled_in_and_the_normalised_item_reads_back() {
                 "spec": {"from": "@artifacts", "select": {"kind": "output", "path": "spec.md"}}}})),
     ]});
     let valid = check(&plan).unwrap();
-    let plan = valid.plan();
-    assert_eq!((plan.queue.as_str(), plan.open_ended), ("default", true));
-    for item in &plan.items {
+    let second_plan = valid.plan();
+    assert_eq!((second_plan.queue.as_str(), second_plan.open_ended), ("default", true));
+    for item in &second_plan.items {
         let json = item.to_json();
         let read = parse_item(json.to_string().as_bytes()).unwrap();
         assert_eq!(read.to_json(), json);
     }
-    assert_output!("normalised_item", serde_json::to_string_pretty(&plan.items[1].to_json()).unwrap());
+    assert_output!("normalised_item", serde_json::to_string_pretty(&second_plan.items[1].to_json()).unwrap());
 }
 
 #[test]
@@ -172,8 +172,8 @@ fn a_plan_names_schemas_by_whole_versions() {
     }
     check("produces", "n@1").unwrap();
     check("produces", "n").unwrap_err();
-    for wanted in ["n", "n@1", "n@2147483647"] {
-        check("select", wanted).unwrap();
+    for name in ["n", "n@1", "n@2147483647"] {
+        check("select", name).unwrap();
     }
 }
 
@@ -218,7 +218,7 @@ fn a_reference_that_nothing_can_answer_to_is_reported_even_unvalidated() {
 }
 
 #[test]
-fn what_a_plan_says_cannot_steer_a_terminal() {
+fn plan_text_cannot_control_a_terminal() {
     let hostile = "a\u{1b}]0;x\u{7}\u{9b}2J";
     let plan = json!({"id": hostile, hostile: 1, "items": [
         item(hostile, &json!({"depends_on": [hostile, "b"]})), item("b", &json!({"depends_on": [hostile]}))]});
@@ -230,7 +230,7 @@ fn what_a_plan_says_cannot_steer_a_terminal() {
 }
 
 #[test]
-fn an_extension_is_held_to_the_items_that_are_there() {
+fn extension_is_checked_against_existing_items() {
     let submitted = check(&plan_of(&[item("a", &json!({})), item("b", &json!({}))])).unwrap();
     let submitted = submitted.plan();
     let extend = |items: &[Value]| {

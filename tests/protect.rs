@@ -181,12 +181,12 @@ fn no_bend_is_green(sandbox: &str) {
 }
 
 #[test]
-fn no_way_to_bend_a_check_is_green_in_a_sandbox() {
+fn changed_checks_are_red_in_a_sandbox() {
     no_bend_is_green("auto");
 }
 
 #[test]
-fn no_way_to_bend_a_check_is_green_without_one() {
+fn changed_checks_are_red_without_a_sandbox() {
     no_bend_is_green("none");
 }
 

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use crate::common::repo::{Driver, TestRepo, after, item, pause};
 use crate::common::report::find_line;
 
-/// Runs commands at the same time; returns how each ended and what it said, in their order.
+/// Runs commands at the same time; returns exit codes and outputs, in their order.
 fn at_once(repo: &TestRepo, commands: &[&[&str]]) -> Vec<(i32, String)> {
     let started: Vec<Driver> = commands.iter().map(|arguments| repo.start(arguments)).collect();
     let ended = started.into_iter().map(Driver::wait);
-    ended.map(|(status, said)| (status.code().expect("none is killed"), said)).collect()
+    ended.map(|(status, output)| (status.code().expect("none is killed"), output)).collect()
 }
 
 /// Returns the runs that the log names: their seals, or their beginnings.
@@ -34,8 +34,8 @@ fn the_same_plan_submitted_by_many_at_once_is_one_run() {
         let run = format!("r{round}");
         let plan = repo.plan(&run, &[item("a", "true")]);
         let command = ["submit", plan.as_str()];
-        for (code, said) in at_once(&repo, &[&command[..]; 4]) {
-            assert_eq!(code, 0, "{said}");
+        for (code, output) in at_once(&repo, &[&command[..]; 4]) {
+            assert_eq!(code, 0, "{output}");
         }
         assert_eq!(repo.entries(&run).len(), 1);
     }
@@ -66,9 +66,9 @@ fn of_different_plans_under_one_id_exactly_one_is_the_run() {
         assert_eq!(codes.iter().filter(|code| **code == 1).count(), 2, "{ended:?}");
         let winner = codes.iter().position(|code| *code == 0).unwrap();
         assert_eq!(repo.items(&run).into_keys().collect::<Vec<_>>(), [format!("by-{winner}")]);
-        for (_, said) in ended.iter().filter(|(code, _)| *code == 1) {
+        for (_, output) in ended.iter().filter(|(code, _)| *code == 1) {
             let why = format!("error: the run \"{run}\" exists already with another plan or another writer");
-            assert_eq!(find_line(said, "error: "), why);
+            assert_eq!(find_line(output, "error: "), why);
         }
     }
     repo.is_sound();
@@ -84,14 +84,14 @@ fn of_two_drivers_one_drives() {
         let ended = at_once(&repo, &[&command[..]; 3]);
         assert!(ended.iter().any(|(code, _)| *code == 0), "{ended:?}");
         // One that came when the first had finished finds nothing left to do.
-        for (code, said) in &ended {
+        for (code, output) in &ended {
             if *code == 0 {
                 continue;
             }
-            assert_eq!(*code, 5, "{said}");
-            let (message, process) = find_line(said, "error: ").rsplit_once(' ').unwrap();
+            assert_eq!(*code, 5, "{output}");
+            let (message, process) = find_line(output, "error: ").rsplit_once(' ').unwrap();
             assert_eq!(message, format!("error: the run \"{run}\" is being driven by process"));
-            assert!(process.parse::<u32>().is_ok(), "{said}");
+            assert!(process.parse::<u32>().is_ok(), "{output}");
         }
         assert_eq!(repo.lines(&run).len(), 1, "{ended:?}");
         repo.is_clean();
@@ -106,13 +106,13 @@ fn two_runs_at_once_lose_nothing_of_their_common_log() {
     let plans: Vec<String> = runs.iter().map(|run| repo.plan(run, &[item("a", "true"), item("b", "true")])).collect();
     let commands: Vec<[&str; 3]> = plans.iter().map(|plan| ["submit", "--run", plan.as_str()]).collect();
     let commands: Vec<&[&str]> = commands.iter().map(|command| &command[..]).collect();
-    for (code, said) in at_once(&repo, &commands) {
-        assert_eq!(code, 0, "{said}");
+    for (code, output) in at_once(&repo, &commands) {
+        assert_eq!(code, 0, "{output}");
     }
     let all: BTreeSet<String> = runs.iter().cloned().collect();
     for sealed in [false, true] {
-        let named = logged(&repo, sealed);
-        assert_eq!((named.len(), named.into_iter().collect()), (6, all.clone()), "{sealed}");
+        let logged_runs = logged(&repo, sealed);
+        assert_eq!((logged_runs.len(), logged_runs.into_iter().collect()), (6, all.clone()), "{sealed}");
     }
     repo.is_clean();
     runs.iter().for_each(|run| repo.is_intact(run));
@@ -128,8 +128,8 @@ fn documents_of_one_run_are_all_put() {
     let commands: Vec<[&str; 5]> =
         names.iter().zip(&files).map(|(name, file)| ["doc", "put", "r", name, file]).collect();
     let commands: Vec<&[&str]> = commands.iter().map(|command| &command[..]).collect();
-    for (code, said) in at_once(&repo, &commands) {
-        assert_eq!(code, 0, "{said}");
+    for (code, output) in at_once(&repo, &commands) {
+        assert_eq!(code, 0, "{output}");
     }
     let written: Vec<Value> = repo.entries("r").into_iter().filter(|e| e["kind"] == "document.written").collect();
     let digests: BTreeSet<&str> = written.iter().map(|entry| entry["sha256"].as_str().unwrap()).collect();
@@ -145,15 +145,15 @@ fn documents_of_one_run_are_all_put() {
 }
 
 #[test]
-fn items_are_cancelled_and_asked_for_again_by_many_at_once() {
+fn concurrent_cancel_and_retry_are_consistent() {
     let repo = TestRepo::new();
     let ids: Vec<String> = (0..8).map(|at| format!("i{at}")).collect();
     repo.submit("r", &ids.iter().map(|id| item(id, "true")).collect::<Vec<_>>());
     let targets: Vec<String> = ids.iter().map(|id| format!("r/{id}")).collect();
     for verb in ["cancel", "retry", "cancel"] {
         let commands: Vec<[&str; 2]> = targets.iter().map(|target| [verb, target.as_str()]).collect();
-        for (code, said) in at_once(&repo, &commands.iter().map(|command| &command[..]).collect::<Vec<_>>()) {
-            assert_eq!(code, 0, "{verb}: {said}");
+        for (code, output) in at_once(&repo, &commands.iter().map(|command| &command[..]).collect::<Vec<_>>()) {
+            assert_eq!(code, 0, "{verb}: {output}");
         }
     }
     assert_eq!(repo.entries("r").len(), 25);
@@ -174,8 +174,8 @@ fn fetches_of_one_remote_at_once_all_end_well() {
             })
         };
         let started: Vec<Driver> = (0..6).map(fetch).collect();
-        for (status, said) in started.into_iter().map(Driver::wait) {
-            assert_eq!(status.code(), Some(0), "round {round}: {said}");
+        for (status, output) in started.into_iter().map(Driver::wait) {
+            assert_eq!(status.code(), Some(0), "round {round}: {output}");
         }
         // The next operation continues the present state.
         let verb = ["cancel", "retry", "cancel"][round];
@@ -224,17 +224,20 @@ fn steering_races_a_driver_and_the_run_stays_whole() {
             steered.push((repo.start(&arguments), command, late));
         }
         for (steering, command, late) in steered {
-            let (status, said) = steering.wait();
+            let (status, steering_output) = steering.wait();
             let code = status.code().unwrap();
             if code != 0 {
-                let error: Value = serde_json::from_str(said.trim()).expect("an error is one JSON object");
+                let error: Value = serde_json::from_str(steering_output.trim()).expect("an error is one JSON object");
                 let word = error["code"].as_str().unwrap();
-                assert!(code == 5 || (code == 1 && late.contains(word)), "round {round}, {command:?}: {said}");
+                assert!(
+                    code == 5 || (code == 1 && late.contains(word)),
+                    "round {round}, {command:?}: {steering_output}"
+                );
             }
         }
-        let (status, said) = driver.take().unwrap().wait();
+        let (status, driver_output) = driver.take().unwrap().wait();
         let code = status.code().unwrap();
-        assert!(code == 0 || code == 4, "round {round}: {said}");
+        assert!(code == 0 || code == 4, "round {round}: {driver_output}");
         repo.is_clean();
         if !repo.is_sealed(&run) {
             // Whatever came in between, the run can be driven to its end.
@@ -244,8 +247,8 @@ fn steering_races_a_driver_and_the_run_stays_whole() {
         repo.is_clean();
         repo.is_intact(&run);
         let settled = json!(["done", "failed", "skipped", "cancelled"]);
-        let items = repo.items(&run);
-        let is_settled = |status: &str| settled.as_array().unwrap().iter().any(|word| word == status);
-        assert!(items.values().all(|item| is_settled(&item.status)), "round {round}: {items:?}");
+        let second_items = repo.items(&run);
+        let is_settled = |name: &str| settled.as_array().unwrap().iter().any(|word| word == name);
+        assert!(second_items.values().all(|item| is_settled(&item.status)), "round {round}: {second_items:?}");
     }
 }

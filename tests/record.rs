@@ -51,8 +51,8 @@ fn program(repo: &TestRepo, name: &str, script: &str) -> String {
 fn a_command_becomes_a_sealed_run_of_one_item() {
     let repo = TestRepo::new();
     let script = "echo working; echo three >>a.txt; mkdir -p outputs; echo report >outputs/report";
-    let shown = record(&repo, &["-m", "Add a line", "--check", "grep -q three a.txt"], script);
-    assert_output!("record_text", shown);
+    let output = record(&repo, &["-m", "Add a line", "--check", "grep -q three a.txt"], script);
+    assert_output!("record_text", output);
     // The work tree is as before, and the run is an ordinary one.
     assert_eq!(repo.env.git(["status", "--porcelain"]).success(), "");
     let run = &newest(&repo);
@@ -72,23 +72,26 @@ fn a_command_becomes_a_sealed_run_of_one_item() {
 }
 
 #[test]
-fn the_exit_code_says_whether_command_and_check_passed() {
+fn exit_code_reflects_command_and_check() {
     let repo = TestRepo::new();
     let answer = json(&record(&repo, &["--json", "--as", "fails"], "echo lost >a.txt; exit 3").exit(4).stdout);
     assert_eq!((&answer["exit"]["code"], &answer["items"][0]["status"]), (&3.into(), &"failed".into()));
     assert_eq!(answer["verify"]["intact"], true);
     // A failed check does not cost the work.
     let red = record(&repo, &["--json", "--as", "red", "--check", "exit 7"], "echo kept >a.txt");
-    let answer = json(&red.exit(4).stdout);
-    assert_eq!((&answer["check"]["code"], &answer["exit"]["code"]), (&7.into(), &0.into()));
-    assert_eq!((&answer["items"][0]["red"], &answer["items"][0]["status"]), (&true.into(), &"done".into()));
+    let second_answer = json(&red.exit(4).stdout);
+    assert_eq!((&second_answer["check"]["code"], &second_answer["exit"]["code"]), (&7.into(), &0.into()));
+    assert_eq!(
+        (&second_answer["items"][0]["red"], &second_answer["items"][0]["status"]),
+        (&true.into(), &"done".into())
+    );
     assert!(repo.env.handoff(["cat", "red/record:patch"]).success().contains("+kept"));
     repo.env.handoff(["apply", "red"]).ends(1);
     repo.env.handoff(["apply", "red", "--allow-red"]).success();
 }
 
 #[test]
-fn what_cannot_be_recorded_is_refused_and_leaves_nothing() {
+fn failed_record_leaves_nothing() {
     let repo = TestRepo::new();
     record(&repo, &["--as", "mine"], "true").success();
     assert_eq!(code(&repo, &["record", "--as", "mine", "--", "sh", "-c", "true"], 1), "run-exists");
@@ -134,7 +137,7 @@ fn a_command_starts_where_its_user_is_and_reads_nothing() {
 }
 
 #[test]
-fn the_users_own_work_tree_is_taken_as_it_is_left() {
+fn record_uses_the_work_tree_of_the_user() {
     let repo = TestRepo::new();
     repo.env.write("repo/outputs/old", "from before\n");
     let script = "rm dir/b.txt; mkdir -p new; echo x >new/x; ln -s x new/l; echo o >outputs/now; echo four >>a.txt; \
@@ -150,13 +153,13 @@ fn the_users_own_work_tree_is_taken_as_it_is_left() {
     // Both views say that nothing confined it.
     let verified = repo.env.handoff(["verify", "here"]).success();
     insta::assert_snapshot!(find_line(&verified, "plan sha256:"), @"plan sha256:29c4…  base e01ebe4  by human:ada  sandbox none: 1 (not confined)  clock pinned");
-    let shown = repo.env.handoff(["show", "here/record"]).success();
-    insta::assert_snapshot!(find_line(&shown, "  sandbox "), @"  sandbox   none, not confined");
+    let stdout = repo.env.handoff(["show", "here/record"]).success();
+    insta::assert_snapshot!(find_line(&stdout, "  sandbox "), @"  sandbox   none, not confined");
     // Earlier changes belong to the base.
     record(&repo, &["--here", "--dirty", "--as", "dirty"], "echo five >>a.txt").success();
-    let patch = repo.env.handoff(["cat", "dirty/record:patch"]).success();
-    assert!(patch.contains("\n four\n+five\n"), "{patch}");
-    assert_eq!(patch.matches("diff --git").count(), 1);
+    let recorded_patch = repo.env.handoff(["cat", "dirty/record:patch"]).success();
+    assert!(recorded_patch.contains("\n four\n+five\n"), "{recorded_patch}");
+    assert_eq!(recorded_patch.matches("diff --git").count(), 1);
     repo.env.handoff(["verify", "--recheck", "here", "--yes"]).success();
     repo.env.git(["fsck", "--strict"]).success();
 }
@@ -206,22 +209,22 @@ fn no_change_of_the_users_work_tree_is_hidden() {
 }
 
 #[test]
-fn what_git_hides_is_a_change_before_the_command() {
+fn record_counts_files_that_git_hides_as_earlier_changes() {
     let repo = TestRepo::new();
     repo.env.git(["update-index", "--skip-worktree", "a.txt"]).success();
     repo.env.write("repo/a.txt", "changed\n");
     assert_eq!(code(&repo, &["record", "--here", "--", "true"], 1), "dirty");
     // A sparse checkout leaves files out, and that is no change.
-    let repo = TestRepo::new();
-    repo.env.git(["sparse-checkout", "set", "--no-cone", "/a.txt"]).success();
-    record(&repo, &["--here", "--as", "here"], "echo three >>a.txt").success();
-    let patch = repo.env.handoff(["cat", "here/record:patch"]).success();
+    let dirty_repo = TestRepo::new();
+    dirty_repo.env.git(["sparse-checkout", "set", "--no-cone", "/a.txt"]).success();
+    record(&dirty_repo, &["--here", "--as", "here"], "echo three >>a.txt").success();
+    let patch = dirty_repo.env.handoff(["cat", "here/record:patch"]).success();
     assert!(patch.matches("diff --git").count() == 1 && patch.contains("+three"), "{patch}");
     // A secret is none the less one in the target of a link.
-    let repo = TestRepo::new();
+    let third_repo = TestRepo::new();
     let token = ["ghp_", "0123456789abcdefghijABCDEFGHIJ012345"].concat();
-    std::os::unix::fs::symlink(format!("https://x:{token}@h/"), repo.path("repo/link")).unwrap();
-    assert_eq!(code(&repo, &["record", "--here", "--dirty", "--", "true"], 1), "secret-found");
+    std::os::unix::fs::symlink(format!("https://x:{token}@h/"), third_repo.path("repo/link")).unwrap();
+    assert_eq!(code(&third_repo, &["record", "--here", "--dirty", "--", "true"], 1), "secret-found");
 }
 
 #[test]
@@ -247,8 +250,8 @@ fn commits_from_before_are_claimed_and_never_recorded() {
         }
         repo.env.git(["commit", "-qm", &format!("Change {name}")]).success();
     }
-    let shown = repo.env.handoff(["record", "--adopt", "HEAD~3..HEAD", "--as", "past", "-m", "The past"]);
-    assert_output!("record_adopt", shown);
+    let output = repo.env.handoff(["record", "--adopt", "HEAD~3..HEAD", "--as", "past", "-m", "The past"]);
+    assert_output!("record_adopt", output);
     let status = repo.status("past");
     assert_eq!((&status["outcome"]["claimed"], &status["outcome"]["done"]), (&3.into(), &3.into()));
     assert!(status["items"].as_array().unwrap().iter().all(|item| item["grade"] == "claimed"));
@@ -257,8 +260,8 @@ fn commits_from_before_are_claimed_and_never_recorded() {
     assert!(ends.len() == 3 && ends.iter().all(|end| end["grade"] == "claimed"));
     let head = repo.env.git(["rev-parse", "HEAD"]).success();
     let last = format!("past/{}", &head[..12]);
-    let shown = json(&repo.env.handoff(["show", "--json", &last]).success());
-    assert_eq!((&shown["grade"], &shown["inputs"]["subject"]), (&"claimed".into(), &"Change c.txt".into()));
+    let answer = json(&repo.env.handoff(["show", "--json", &last]).success());
+    assert_eq!((&answer["grade"], &answer["inputs"]["subject"]), (&"claimed".into(), &"Change c.txt".into()));
     assert_output!("record_adopt_snapshot", repo.env.handoff(["verify", "past", "--format", "snapshot"]));
     // The products in their order are the last commit.
     repo.env.handoff(["verify", "past", "--reproduce", "HEAD"]).success();
@@ -294,7 +297,7 @@ fn a_known_agent_gets_its_login_and_its_key() {
     let (claude, wrapper) = (program(&repo, "claude", script), program(&repo, "wrapper", script));
     repo.env.write("repo/tools/claude", &format!("#!/bin/sh\n{script}"));
     repo.env.shell("repo", "chmod +x tools/claude; git add tools; git commit -qm Tool").success();
-    let said = |run: &str, options: &[&str], program: &str| {
+    let transcript_of_run = |run: &str, options: &[&str], program: &str| {
         let mut command = repo.env.command(program_path(), "repo");
         command.args(["record", "--as", run]).args(options).args(["--", program]);
         command.env("ANTHROPIC_API_KEY", "key-of-the-agent-0123456789");
@@ -302,21 +305,21 @@ fn a_known_agent_gets_its_login_and_its_key() {
         repo.env.handoff(["cat", &format!("{run}/record:transcript")]).success()
     };
     // A program of the repository gets nothing by its name.
-    let own = said("own", &[], "./tools/claude");
+    let own = transcript_of_run("own", &[], "./tools/claude");
     assert!(!own.contains("login\n") && own.contains("key: \n"), "{own}");
     // Neither by the settings of an agent of that name.
     repo.config("handoff.subagent.claude.secretEnv", "ANTHROPIC_API_KEY");
     repo.config("handoff.subagent.claude.readable", "~/.claude");
-    let own = said("registered", &[], "./tools/claude");
-    assert!(!own.contains("login\n") && own.contains("key: \n"), "{own}");
+    let second_own = transcript_of_run("registered", &[], "./tools/claude");
+    assert!(!second_own.contains("login\n") && second_own.contains("key: \n"), "{second_own}");
     repo.env.git(["config", "--remove-section", "handoff.subagent.claude"]).success();
-    let known = said("known", &[], &claude);
+    let known = transcript_of_run("known", &[], &claude);
     assert!(known.contains("login\n") && known.contains("key: [redacted"), "{known}");
     assert!(!known.contains("other\n") && !known.contains("0123456789"), "{known}");
     // Another program gets them by the agent's name alone.
-    let other = said("other", &[], &wrapper);
+    let other = transcript_of_run("other", &[], &wrapper);
     assert!(!other.contains("login\n") && other.contains("key: \n"), "{other}");
-    assert!(said("named", &["--executor", "claude"], &wrapper).contains("login\n"));
+    assert!(transcript_of_run("named", &["--executor", "claude"], &wrapper).contains("login\n"));
     // Files that the agent leaves behind belong to no patch.
     let leaves = |run: &str| {
         let patch = repo.env.handoff(["cat", &format!("{run}/record:patch")]).success();
@@ -348,13 +351,13 @@ fn an_agent_gets_the_keys_of_its_own_login_alone_and_the_screen_names_them() {
     let (given, screen) = variables(&repo, "copilot", &github);
     assert_eq!(given, ["GH_TOKEN", "files: "]);
     assert!(screen.contains("the agent gets its login: GH_TOKEN "), "{screen}");
-    let (given, screen) = variables(&repo, "copilot", &[github[0], github[1], own]);
-    assert_eq!(given, ["COPILOT_GITHUB_TOKEN", "files: "]);
-    assert!(screen.contains("the agent gets its login: COPILOT_GITHUB_TOKEN "), "{screen}");
+    let (given_three, screen_three) = variables(&repo, "copilot", &[github[0], github[1], own]);
+    assert_eq!(given_three, ["COPILOT_GITHUB_TOKEN", "files: "]);
+    assert!(screen_three.contains("the agent gets its login: COPILOT_GITHUB_TOKEN "), "{screen_three}");
     repo.env.write("home/.copilot/config.json", r#"{"copilot_tokens": {"github.com": "t"}}"#);
-    let (given, screen) = variables(&repo, "copilot", &github);
-    assert_eq!(given, ["files: "]);
-    assert!(screen.contains("/home/.copilot/config.json "), "{screen}");
+    let (given_github, screen_github) = variables(&repo, "copilot", &github);
+    assert_eq!(given_github, ["files: "]);
+    assert!(screen_github.contains("/home/.copilot/config.json "), "{screen_github}");
     // Settings alone are no login.
     repo.env.write("home/.copilot/config.json", r#"{"theme": "dark"}"#);
     assert_eq!(variables(&repo, "copilot", &github).0, ["GH_TOKEN", "files: "]);
@@ -375,14 +378,18 @@ fn the_login_of_another_service_is_given_in_the_place_of_the_agents_own() {
         given,
         ["AWS_ACCESS_KEY_ID", "AWS_REGION", "AWS_SECRET_ACCESS_KEY", "CLAUDE_CODE_USE_BEDROCK", "files: "]
     );
-    let said = "CLAUDE_CODE_USE_BEDROCK is set: Claude Code logs in to Amazon Bedrock, not with ANTHROPIC_API_KEY or ";
-    assert!(screen.contains(said), "{screen}");
+    let warning =
+        "CLAUDE_CODE_USE_BEDROCK is set: Claude Code logs in to Amazon Bedrock, not with ANTHROPIC_API_KEY or ";
+    assert!(screen.contains(warning), "{screen}");
     // Without keys, the files of the service.
-    let (given, _) = variables(&repo, "claude", &[bedrock, anthropic]);
-    assert_eq!(given, ["CLAUDE_CODE_USE_BEDROCK", "files: aws"]);
-    let (given, screen) = variables(&repo, "claude", &[keys[0], keys[1], anthropic]);
-    assert_eq!(given, ["ANTHROPIC_API_KEY", "files: "]);
-    assert!(screen.contains("ANTHROPIC_API_KEY is set: Claude Code uses it, not the login in "), "{screen}");
+    let (given_bedrock, _) = variables(&repo, "claude", &[bedrock, anthropic]);
+    assert_eq!(given_bedrock, ["CLAUDE_CODE_USE_BEDROCK", "files: aws"]);
+    let (given_keys, second_screen) = variables(&repo, "claude", &[keys[0], keys[1], anthropic]);
+    assert_eq!(given_keys, ["ANTHROPIC_API_KEY", "files: "]);
+    assert!(
+        second_screen.contains("ANTHROPIC_API_KEY is set: Claude Code uses it, not the login in "),
+        "{second_screen}"
+    );
 }
 
 /// A script in the place of an agent, which does the goal of its task.
@@ -402,8 +409,8 @@ fn record_with_programs(repo: &TestRepo, args: &[&str]) -> Output {
 fn an_agent_by_name_runs_its_own_line_with_the_goal_as_its_task() {
     let repo = TestRepo::new();
     program(&repo, "claude", WORKER);
-    let shown = record_with_programs(&repo, &["--agent", "claude", "--check", "grep -q three a.txt", "Add a line"]);
-    assert_output!("record_agent", shown);
+    let output = record_with_programs(&repo, &["--agent", "claude", "--check", "grep -q three a.txt", "Add a line"]);
+    assert_output!("record_agent", output);
     let item = json(&repo.env.handoff(["show", "--json", "@/record"]).success());
     let line = &git_handoff::repository::config::PRESETS["claude"].command;
     assert_eq!(item["manifest"]["argv"], serde_json::json!(["sh", "-c", line]));
@@ -413,8 +420,8 @@ fn an_agent_by_name_runs_its_own_line_with_the_goal_as_its_task() {
     // A registered subagent has its own line.
     repo.config("handoff.subagent.helper.command", "cat >task.json");
     record_with_programs(&repo, &["--agent", "helper", "Write it down"]).success();
-    let patch = repo.env.handoff(["cat", "@/record:patch"]).success();
-    assert!(patch.contains("+  \"goal\": \"Write it down\","), "{patch}");
+    let recorded_patch = repo.env.handoff(["cat", "@/record:patch"]).success();
+    assert!(recorded_patch.contains("+  \"goal\": \"Write it down\","), "{recorded_patch}");
     // Its line takes the place of that of a known agent.
     repo.config("handoff.subagent.claude.command", "echo other >>a.txt");
     record_with_programs(&repo, &["--agent", "claude", "Add a line"]).success();
@@ -439,11 +446,11 @@ fn an_unknown_agent_is_refused_with_the_nearest_one() {
 }
 
 #[test]
-fn a_line_of_a_known_agent_is_told_what_it_lacks() {
+fn record_hints_at_missing_agent_options() {
     let repo = TestRepo::new();
     program(&repo, "codex", "true\n");
-    let shown = record_with_programs(&repo, &["--", "codex", "exec", "resume", "Add a line"]);
-    assert_output!(shown, @"
+    let output = record_with_programs(&repo, &["--", "codex", "exec", "resume", "Add a line"]);
+    assert_output!(output, @"
     ─ nothing changed
     agent: codex
     proof ✓ intact, 4 entries, your key: git handoff verify record-2026-06-04-xoukg
@@ -480,8 +487,8 @@ fn the_screen_shows_the_first_failing_assertion() {
     [exit status: 4]
     ");
     // Another output is shown from its end.
-    let red = record(&repo, &["--check", "seq 9; exit 7"], "echo three >>a.txt");
-    let lines: Vec<&str> = red.stdout.lines().collect();
+    let second_red = record(&repo, &["--check", "seq 9; exit 7"], "echo three >>a.txt");
+    let lines: Vec<&str> = second_red.stdout.lines().collect();
     assert_eq!(lines[..2], ["! check failed: exit 7: seq 9; exit 7", "  the end of its output:"]);
     assert_eq!(lines[2..7], ["    5", "    6", "    7", "    8", "    9"]);
 }
@@ -493,8 +500,8 @@ fn no_line_of_the_screen_is_wider_than_80_columns() {
     let script =
         format!("for i in 1 2 3 4 5 6 7 8 9; do echo >{}$i; done; mkdir -p outputs; echo >outputs/o", "y".repeat(20));
     let check = format!("echo {long}; false");
-    let shown = record(&repo, &["-m", &long, "--check", &check], &script).exit(4).stdout;
-    assert!(shown.lines().count() == 7 && shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    let stdout = record(&repo, &["-m", &long, "--check", &check], &script).exit(4).stdout;
+    assert!(stdout.lines().count() == 7 && stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");
     let passed = record(&repo, &["--check", &format!("test -n {long}")], "echo >z").success();
     assert!(passed.lines().all(|line| line.chars().count() <= 80) && passed.contains("… (0 ms)\n"), "{passed}");
 }
@@ -554,8 +561,8 @@ fn the_newest_run_has_a_name_in_every_command() {
     assert_eq!(json(&repo.env.handoff(["status", "--json", "@"]).success())["run"], "b");
     let offered = repo.env.handoff(["complete", "--", "show", "@"]).success();
     assert_eq!(offered, "@\n");
-    let offered = repo.env.handoff(["complete", "--", "show", "@/"]).success();
-    assert_eq!(offered, "@/work\n");
+    let completions = repo.env.handoff(["complete", "--", "show", "@/"]).success();
+    assert_eq!(completions, "@/work\n");
     // No run can have that name.
     repo.env.handoff(["run", "--id", "@", &file]).ends(1);
 }
@@ -565,26 +572,26 @@ fn a_claimed_item_is_nowhere_just_done() {
     let repo = TestRepo::new();
     repo.env.write("repo/a.txt", "one\ntwo\nthree\n");
     repo.env.git(["commit", "-qam", "By hand"]).success();
-    let shown = repo.env.handoff(["record", "--adopt", "HEAD~1..HEAD", "--as", "past"]).success();
-    assert!(shown.starts_with("─ claimed, made before and not checked\n1 file changed, +1 −0: a.txt\n"), "{shown}");
+    let stdout = repo.env.handoff(["record", "--adopt", "HEAD~1..HEAD", "--as", "past"]).success();
+    assert!(stdout.starts_with("─ claimed, made before and not checked\n1 file changed, +1 −0: a.txt\n"), "{stdout}");
     let head = repo.env.git(["rev-parse", "--short=12", "HEAD"]).success();
     let item = format!("past/{}", head.trim());
-    let said = |args: &[&str]| repo.env.handoff(args).success();
-    assert!(said(&["runs"]).contains("1 done, 1 claimed\n"));
-    assert!(said(&["status", "past"]).contains("1 of 1 done, 1 claimed, sealed"));
+    let stdout_of = |args: &[&str]| repo.env.handoff(args).success();
+    assert!(stdout_of(&["runs"]).contains("1 done, 1 claimed\n"));
+    assert!(stdout_of(&["status", "past"]).contains("1 of 1 done, 1 claimed, sealed"));
     let overview = "1 run sealed, done and green by what they record, 1 with items that are only claimed\n";
-    assert_eq!(said(&[]), overview);
-    let commits = said(&["verify", "--commits", "HEAD~1..HEAD"]);
+    assert_eq!(stdout_of(&[]), overview);
+    let commits = stdout_of(&["verify", "--commits", "HEAD~1..HEAD"]);
     assert!(
         commits.ends_with(&format!("  product  {item}, claimed\nHEAD~1..HEAD: 1 of 1 commits pass, 1 claimed\n")),
         "{commits}"
     );
-    let answer = json(&said(&["verify", "--json", "--commits", "HEAD~1..HEAD"]));
+    let answer = json(&stdout_of(&["verify", "--json", "--commits", "HEAD~1..HEAD"]));
     assert_eq!(answer["commits"][0]["items"][0]["made"]["grade"], "claimed");
-    assert!(said(&["whence", "HEAD"]).contains(", done, claimed "));
-    let markdown = said(&["report", "--markdown", "past"]);
+    assert!(stdout_of(&["whence", "HEAD"]).contains(", done, claimed "));
+    let markdown = stdout_of(&["report", "--markdown", "past"]);
     assert!(markdown.contains(" | done, claimed | ") && markdown.contains("1 claimed"), "{markdown}");
-    let runs = json(&said(&["runs", "--json"]));
+    let runs = json(&stdout_of(&["runs", "--json"]));
     assert_eq!(runs["runs"][0]["claimed"], 1);
-    assert_eq!(json(&said(&["--json"]))["claimed"], 1);
+    assert_eq!(json(&stdout_of(&["--json"]))["claimed"], 1);
 }

@@ -78,9 +78,9 @@ fn a_check_that_fails_fails_the_attempt_which_is_tried_again() {
     // A failure's message comes last even if both streams have data.
     repo.config("handoff.executor.says.command", EDIT);
     repo.config("handoff.executor.says.verify", "seq 9; echo why >&2; exit 1");
-    let says: Vec<_> =
+    let items: Vec<_> =
         (0..8).map(|at| json!({ "id": at.to_string(), "executor": "says", "inputs": {}, "maxAttempts": 1 })).collect();
-    repo.drive("s", &says).ends(4);
+    repo.drive("s", &items).ends(4);
     for at in 0..8 {
         assert_eq!(repo.item("s", &at.to_string()).reason, "verify-failed: exited with 1: 6 | 7 | 8 | 9 | why");
     }
@@ -120,7 +120,7 @@ fn every_screen_shows_a_red_item_as_red() {
 }
 
 #[test]
-fn every_answer_says_red_where_it_is_so_and_only_there() {
+fn every_answer_marks_exactly_the_red_items() {
     let repo = red();
     let counted = json!({ "total": 3, "done": 2, "red": 1, "failed": 0, "skipped": 0, "cancelled": 0, "pending": 0, "running": 0 });
     let status = answer(&repo, &["status", "r"], 0);
@@ -129,20 +129,20 @@ fn every_answer_says_red_where_it_is_so_and_only_there() {
     assert_eq!(red, [Some(true), None, None], "{status}");
     assert!(status["items"].as_array().unwrap().iter().all(|item| item["status"] == "done"), "{status}");
     assert_eq!(outcome(&answer(&repo, &["show", "r"], 0)), counted);
-    let shown = answer(&repo, &["show", "r/a"], 0);
-    assert_eq!((&shown["red"], &shown["entries"][1]["red"]), (&json!(true), &json!(true)), "{shown}");
+    let show_answer = answer(&repo, &["show", "r/a"], 0);
+    assert_eq!((&show_answer["red"], &show_answer["entries"][1]["red"]), (&json!(true), &json!(true)), "{show_answer}");
     assert_eq!(answer(&repo, &["runs"], 0)["runs"][0]["counts"], json!({ "done": 2, "red": 1 }));
     let run = answer(&repo, &["run", "r"], 4);
     assert_eq!((&run["counts"], outcome(&run)), (&json!({ "done": 2, "red": 1 }), counted.clone()));
-    let said: Vec<Value> = repo.entries("r").into_iter().filter(|entry| entry["red"] == true).collect();
-    assert_eq!((said.len(), &said[0]["item"]), (1, &json!("a")));
+    let red_entries: Vec<Value> = repo.entries("r").into_iter().filter(|entry| entry["red"] == true).collect();
+    assert_eq!((red_entries.len(), &red_entries[0]["item"]), (1, &json!("a")));
     let report = answer(&repo, &["verify", "r"], 4);
     assert_eq!((&report["intact"], &report["failure"], outcome(&report)), (&json!(true), &Value::Null, counted));
     assert_eq!(answer(&repo, &["verify", "--allow-partial", "r"], 0)["intact"], true);
 }
 
 #[test]
-fn what_is_red_is_applied_only_by_who_says_so() {
+fn apply_needs_an_option_for_red_items() {
     let repo = red();
     let tip = || repo.env.git(["for-each-ref", "refs/heads"]).success();
     let before = tip();
@@ -154,8 +154,8 @@ fn what_is_red_is_applied_only_by_who_says_so() {
     assert_output!("red_apply_refused", repo.env.handoff(["apply", "r"]));
     let applied = answer(&repo, &["apply", "r/free", "--branch", "free"], 0);
     assert_eq!(applied["items"][0].get("red"), None, "what does not build on it is not concerned");
-    let applied = answer(&repo, &["apply", "r", "--branch", "result", "--allow-red"], 0);
-    assert_eq!(applied["items"][0]["red"], true, "{applied}");
+    let allowed = answer(&repo, &["apply", "r", "--branch", "result", "--allow-red"], 0);
+    assert_eq!(allowed["items"][0]["red"], true, "{allowed}");
     assert!(repo.env.git(["show", "result:a.txt"]).success().contains("TWO\nmore"));
 }
 
@@ -194,9 +194,9 @@ fn a_workers_own_word_makes_it_red_and_never_fails_it() {
         repo.config(&format!("handoff.executor.{name}.onVerifyFail"), "keep");
     }
     repo.drive("r", &[command("own", denies), item("denied", "denied"), item("both", "both")]).ends(4);
-    let seen = repo.items("r");
-    assert!(seen.values().all(|item| item.status == "done" && item.attempts == 1), "{seen:?}");
-    let reasons = ["own", "denied", "both"].map(|id| seen[id].reason.clone());
+    let items = repo.items("r");
+    assert!(items.values().all(|item| item.status == "done" && item.attempts == 1), "{items:?}");
+    let reasons = ["own", "denied", "both"].map(|id| items[id].reason.clone());
     let own = "verify-failed: by the worker's own word";
     assert_eq!(reasons, [own, own, "verify-failed: exited with 1"]);
     assert_eq!(outcome(&repo.status("r"))["red"], 3);
@@ -206,7 +206,7 @@ fn a_workers_own_word_makes_it_red_and_never_fails_it() {
 #[test]
 fn a_result_file_that_cannot_be_understood_fails_the_attempt() {
     let repo = repo();
-    let says = |word: &str| format!("printf '%s' '{word}' >\"$HANDOFF_RESULT\"");
+    let write_result = |word: &str| format!("printf '%s' '{word}' >\"$HANDOFF_RESULT\"");
     let words = [
         r#"{"verify":{"passed":"false"}}"#,
         r#"{"verify":{"passed":null}}"#,
@@ -216,13 +216,13 @@ fn a_result_file_that_cannot_be_understood_fails_the_attempt() {
         r#"{"verify":{"passed":false,"passed":true}}"#,
     ];
     let mut items: Vec<Value> =
-        words.iter().enumerate().map(|(at, word)| command(&format!("odd-{at}"), &says(word))).collect();
-    let unread = ["", "no json", "[]", "3", r#"{"summary":3}"#, r#"{"verify":{"passed":true}} more"#].map(says);
+        words.iter().enumerate().map(|(at, word)| command(&format!("odd-{at}"), &write_result(word))).collect();
+    let unread = ["", "no json", "[]", "3", r#"{"summary":3}"#, r#"{"verify":{"passed":true}} more"#].map(write_result);
     let unread = unread
         .into_iter()
         .chain(["mkfifo $HANDOFF_RESULT".to_owned(), "head -c 2000000 /dev/zero >$HANDOFF_RESULT".to_owned()]);
     items.extend(unread.enumerate().map(|(at, script)| command(&format!("unread-{at}"), &script)));
-    items.push(command("good", &says(r#"{"summary":"s","verify":null,"other":[]}"#)));
+    items.push(command("good", &write_result(r#"{"summary":"s","verify":null,"other":[]}"#)));
     repo.config("handoff.executor.command.maxAttempts", "1");
     repo.env.write("r.json", &json!({ "id": "r", "items": items }).to_string());
     repo.env.handoff(["submit", "../r.json"]).success();
@@ -239,10 +239,10 @@ fn a_result_file_that_cannot_be_understood_fails_the_attempt() {
 }
 
 #[test]
-fn what_a_worker_says_that_it_did_is_recorded_and_shown() {
+fn summary_of_a_worker_is_recorded_and_printed() {
     let repo = repo();
     let token = format!("printf '{{\"summary\":\"it is ghp_%s\"}}' {} >\"$HANDOFF_RESULT\"", "a1B2".repeat(9));
-    let says = |summary: &str| format!("printf '%s' '{}' >\"$HANDOFF_RESULT\"", json!({ "summary": summary }));
+    let write_summary = |summary: &str| format!("printf '%s' '{}' >\"$HANDOFF_RESULT\"", json!({ "summary": summary }));
     repo.config(
         "handoff.executor.tells.command",
         "printf '{\"summary\":\"with %s in it\"}' \"$TOLD\" >\"$HANDOFF_RESULT\"",
@@ -250,14 +250,14 @@ fn what_a_worker_says_that_it_did_is_recorded_and_shown() {
     repo.config("handoff.executor.tells.secretEnv", "TOLD=!echo a-secret-value");
     let long = "ä".repeat(5_000);
     let items = [
-        command("two", &says("Fixed the parser.\n\n- and its tests\u{1b}[31m")),
+        command("two", &write_summary("Fixed the parser.\n\n- and its tests\u{1b}[31m")),
         command("token", &token),
-        command("long", &says(&long)),
-        command("blank", &says("  \n")),
+        command("long", &write_summary(&long)),
+        command("blank", &write_summary("  \n")),
         item("tells", "tells"),
     ];
-    let said = repo.drive("r", &items).exit(0);
-    insta::assert_snapshot!(find_row(&said.stderr, "two"), @"✓ two  done in 0ms, nothing handed over: Fixed the parser.");
+    let output = repo.drive("r", &items).exit(0);
+    insta::assert_snapshot!(find_row(&output.stderr, "two"), @"✓ two  done in 0ms, nothing handed over: Fixed the parser.");
     let summary = |id: &str| answer(&repo, &["show", &format!("r/{id}")], 0)["entries"][1]["summary"].clone();
     assert_eq!(summary("two"), "Fixed the parser.\n\n- and its tests\u{1b}[31m");
     insta::assert_snapshot!(summary("token").as_str().unwrap(), @"it is [redacted:github-token]");
@@ -269,14 +269,14 @@ fn what_a_worker_says_that_it_did_is_recorded_and_shown() {
     let log = repo.env.handoff(["log", "r"]).success();
     insta::assert_snapshot!(find_entry(&log, "item.reconciled two"), @"item.reconciled two #1: done, nothing handed over: Fixed the parser.");
     assert!(!summary("tells").as_str().unwrap().contains("a-secret-value"), "{}", summary("tells"));
-    let shown = repo.env.handoff(["show", "r/two"]).exit(0).stdout;
-    assert!(shown.contains("summary    Fixed the parser.\n           \n           - and its tests"), "{shown}");
-    assert!(!shown.contains('\u{1b}'), "{shown}");
+    let stdout = repo.env.handoff(["show", "r/two"]).exit(0).stdout;
+    assert!(stdout.contains("summary    Fixed the parser.\n           \n           - and its tests"), "{stdout}");
+    assert!(!stdout.contains('\u{1b}'), "{stdout}");
     repo.ends_intact("r");
 }
 
 #[test]
-fn what_a_check_said_is_kept_without_secrets_and_in_bounds() {
+fn check_output_is_stored_redacted_and_bounded() {
     let repo = repo();
     repo.config("handoff.executor.leaks.command", EDIT);
     let check = "head -c 100000 /dev/zero | tr '\\0' x; echo; echo token=$TOKEN; printf 'red \\033[31mfail\\n'; exit 2";
@@ -292,7 +292,7 @@ fn what_a_check_said_is_kept_without_secrets_and_in_bounds() {
 }
 
 #[test]
-fn three_beats_four_and_partial_is_said_of_what_is_intact_only() {
+fn exit_code_three_wins_and_partial_needs_an_intact_run() {
     let repo = repo();
     repo.drive("done", &[command("a", "true")]).ends(0);
     let failing = command("b", "exit 1");
@@ -333,8 +333,8 @@ fn a_run_that_is_open_ended_and_red_ends_with_four_and_can_go_on() {
     let repo = repo();
     repo.env.write("r.json", &json!({ "id": "r", "openEnded": true, "items": [item("a", "red")] }).to_string());
     repo.env.handoff(["submit", "../r.json"]).success();
-    let said = repo.env.handoff(["run", "r"]).exit(4);
-    insta::assert_snapshot!(said.stderr, @"
+    let output = repo.env.handoff(["run", "r"]).exit(4);
+    insta::assert_snapshot!(output.stderr, @"
     ▶ a  attempt 1
     ! a  done in 0ms, 1 product, red: verify-failed: exited with 1: running 3 tests | test greets ... FAILED
     hint: git handoff extend r PLAN   # or seal it as it is: git handoff close r

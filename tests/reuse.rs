@@ -36,9 +36,9 @@ fn counted(id: &str) -> Value {
 /// Executions since the last call.
 fn ran(repo: &TestRepo) -> String {
     let file = repo.path("runs");
-    let said = std::fs::read_to_string(&file).unwrap_or_default();
+    let text = std::fs::read_to_string(&file).unwrap_or_default();
     let _ = std::fs::remove_file(&file);
-    said.split_whitespace().collect::<Vec<_>>().join(" ")
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A repository with the sealed run `first` of the items `build`, which `check` needs.
@@ -53,7 +53,7 @@ fn sealed() -> (TestRepo, Vec<Value>) {
 }
 
 #[test]
-fn what_a_trusted_run_did_is_not_done_again() {
+fn products_of_a_trusted_run_are_reused() {
     let (repo, items) = sealed();
     repo.submit("second", &items);
     assert_output!("reuse_run", repo.env.handoff(["run", "second", "--reuse"]).exit(0));
@@ -67,8 +67,8 @@ fn what_a_trusted_run_did_is_not_done_again() {
     assert_output!("lineage_reused", repo.env.handoff(["lineage", "second/check:outputs/report"]));
     // It needs nothing of the other run.
     repo.env.git(["update-ref", "-d", "refs/handoff/runs/first"]).success();
-    let said = repo.env.handoff(["verify", "second"]).success();
-    insta::assert_snapshot!(find_row(&said, "handoff"), @"✓ handoff    1 input ref accounted for, 2 items of other runs proven");
+    let report = repo.env.handoff(["verify", "second"]).success();
+    insta::assert_snapshot!(find_row(&report, "handoff"), @"✓ handoff    1 input ref accounted for, 2 items of other runs proven");
     assert_output!("lineage_proven", repo.env.handoff(["lineage", "second/check"]));
     // Products are those of any other item.
     assert_eq!(repo.env.handoff(["cat", "second/build:outputs/report"]).success(), "out\n");
@@ -83,8 +83,8 @@ fn a_check_that_hands_nothing_over_is_not_made_again_either() {
     repo.submit("second", &[check]);
     repo.env.handoff(["run", "second", "--reuse"]).success();
     assert_eq!(ran(&repo), "check");
-    let said = repo.env.handoff(["verify", "second"]).success();
-    insta::assert_snapshot!(find_row(&said, "handoff"), @"✓ handoff    0 input refs, 1 item of other runs proven");
+    let report = repo.env.handoff(["verify", "second"]).success();
+    insta::assert_snapshot!(find_row(&report, "handoff"), @"✓ handoff    0 input refs, 1 item of other runs proven");
 }
 
 #[test]
@@ -106,8 +106,8 @@ fn work_that_changed_protected_files_is_done_again() {
 fn work_that_was_done_with_other_tags_is_done_again() {
     let (repo, items) = sealed();
     let refs = |item: &str| {
-        let shown: Value = serde_json::from_str(&repo.env.handoff(["show", "--json", item]).success()).unwrap();
-        shown["manifest"]["claims"]["tags"].clone()
+        let answer: Value = serde_json::from_str(&repo.env.handoff(["show", "--json", item]).success()).unwrap();
+        answer["manifest"]["claims"]["tags"].clone()
     };
     let branches = |run: &str| {
         let log = repo.env.handoff(["log", "--json", run]).success();
@@ -140,7 +140,7 @@ fn work_that_was_done_with_other_tags_is_done_again() {
 }
 
 #[test]
-fn a_run_is_taken_as_it_was_verified_wherever_its_ref_points_by_then() {
+fn reuse_reads_the_verified_head() {
     let (repo, mut items) = sealed();
     // Between two items that are taken another one has the seal without its signature.
     let forge = "cd $HOME/../repo; run=refs/handoff/runs/first; git cat-file commit $run | sed '/^gpgsig/,/-----END/d' >../forged; \
@@ -156,12 +156,12 @@ fn a_run_is_taken_as_it_was_verified_wherever_its_ref_points_by_then() {
     repo.env.handoff(["verify", "first"]).ends(3);
     assert_eq!(ran(&repo), "");
     // The copy that is here by now is not what was taken from, which is nothing against what was.
-    let said = repo.env.handoff(["verify", "second"]).exit(3).stdout;
-    assert_eq!(verdict(&said), "✗ MISMATCH");
-    insta::assert_snapshot!(find_row(&said, "handoff"), @"✗ handoff    run first, a source of its imports, is here, but different: signature: entry 5: it is not signed");
+    let report = repo.env.handoff(["verify", "second"]).exit(3).stdout;
+    assert_eq!(verdict(&report), "✗ MISMATCH");
+    insta::assert_snapshot!(find_row(&report, "handoff"), @"✗ handoff    run first, a source of its imports, is here, but different: signature: entry 5: it is not signed");
     repo.env.git(["update-ref", "refs/handoff/runs/first", before.trim()]).success();
-    let said = repo.env.handoff(["verify", "second"]).success();
-    insta::assert_snapshot!(find_row(&said, "handoff"), @"✓ handoff    1 input ref accounted for, 2 items of other runs proven");
+    let verify_answer = repo.env.handoff(["verify", "second"]).success();
+    insta::assert_snapshot!(find_row(&verify_answer, "handoff"), @"✓ handoff    1 input ref accounted for, 2 items of other runs proven");
 }
 
 #[test]
@@ -180,8 +180,8 @@ fn an_imported_product_is_not_reported_as_made() {
         lines.lines().map(statement).collect::<Vec<_>>()
     };
     assert!(reused("first").iter().all(Value::is_null));
-    for reused in reused("second") {
-        assert_eq!(reused["run"], "first");
+    for item in reused("second") {
+        assert_eq!(item["run"], "first");
     }
     repo.env.git(["update-ref", "-d", "refs/handoff/runs/first"]).success();
     repo.env.handoff(["apply", "second/build"]).success();
@@ -193,7 +193,7 @@ fn an_imported_product_is_not_reported_as_made() {
 }
 
 #[test]
-fn without_being_told_to_everything_is_run() {
+fn reuse_needs_its_option() {
     let (repo, items) = sealed();
     repo.drive("second", &items).ends(0);
     assert_eq!(ran(&repo), "build check");
@@ -217,7 +217,7 @@ fn another_task_is_run() {
 }
 
 #[test]
-fn nothing_is_taken_from_a_run_that_is_open_or_red_or_spoilt() {
+fn reuse_skips_open_red_or_damaged_runs() {
     let repo = TestRepo::new();
     let mut items = vec![counted("build"), json!({ "id": "wait", "executor": "approval" })];
     repo.drive("open", &items).ends(4);
@@ -262,7 +262,7 @@ fn typed() -> (TestRepo, Value) {
 }
 
 #[test]
-fn what_an_item_declares_is_asked_of_what_is_taken() {
+fn reuse_checks_declared_products() {
     let (repo, make) = typed();
     repo.config("handoff.queue.default.maxAttempts", "1");
     let list = json!({ "kind": "output", "path": "report", "schema": "list@1" });
@@ -298,7 +298,7 @@ fn what_an_item_declares_is_asked_of_what_is_taken() {
 }
 
 #[test]
-fn a_fetched_run_is_taken_from_if_its_key_is_known() {
+fn reuse_accepts_a_fetched_run_with_a_known_key() {
     let (repo, items) = sealed();
     repo.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
     repo.env.git(["remote", "add", "origin", "../hub"]).success();
@@ -319,16 +319,16 @@ fn a_fetched_run_is_taken_from_if_its_key_is_known() {
     repo.env.handoff_in("clone", ["submit", &plan("ours")]).success();
     repo.env.handoff_in("clone", ["run", "ours", "--reuse"]).success();
     assert_eq!(ran(&repo), "");
-    let said = repo.env.handoff_in("clone", ["verify", "ours"]).success();
-    assert!(find_row(&said, "signature").ends_with(" · trusted as ada@example.com"), "{said}");
-    insta::assert_snapshot!(find_row(&said, "handoff"), @"✓ handoff    1 input ref accounted for, 2 items of other runs proven");
+    let report = repo.env.handoff_in("clone", ["verify", "ours"]).success();
+    assert!(find_row(&report, "signature").ends_with(" · trusted as ada@example.com"), "{report}");
+    insta::assert_snapshot!(find_row(&report, "handoff"), @"✓ handoff    1 input ref accounted for, 2 items of other runs proven");
     // With the other key revoked, everything that depends on it is distrusted.
     let key = line.split_whitespace().skip_while(|word| *word != "ssh-ed25519").collect::<Vec<_>>().join(" ");
     let fingerprint = git_handoff::ledger::sign::public_fingerprint(&key).unwrap();
     repo.env.write("home/revoked", &format!("{fingerprint}\n"));
-    let said = repo.env.handoff_in("clone", ["verify", "ours", "--revoked", "../home/revoked"]).exit(3).stdout;
-    assert_eq!(verdict(&said), "✗ UNTRUSTED");
-    insta::assert_snapshot!(find_row(&said, "signature"), @"✗ signature  entry 2: the products that item build reuses: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is revoked (and 3 more)");
+    let verify_answer = repo.env.handoff_in("clone", ["verify", "ours", "--revoked", "../home/revoked"]).exit(3).stdout;
+    assert_eq!(verdict(&verify_answer), "✗ UNTRUSTED");
+    insta::assert_snapshot!(find_row(&verify_answer, "signature"), @"✗ signature  entry 2: the products that item build reuses: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is revoked (and 3 more)");
 }
 
 #[test]
@@ -378,8 +378,8 @@ fn the_way_back_finds_the_run_that_is_meant_among_others_of_its_name() {
     repo.env.handoff_in("clone", ["fetch", "one"]).success();
     repo.env.handoff_in("clone", ["fetch", "two"]).success();
     let way = |what: &str| repo.env.handoff_in("clone", ["lineage", what]).success();
-    let said = way("one/second/check");
-    insta::assert_snapshot!(said, @"
+    let lineage = way("one/second/check");
+    insta::assert_snapshot!(lineage, @"
     second/check  by command
       report = second/build:outputs/report  54034ac5  by command
         first/build  reused  by command
@@ -390,12 +390,12 @@ fn the_way_back_finds_the_run_that_is_meant_among_others_of_its_name() {
     let forge = "!run=refs/handoff/remotes/one/runs/first; git cat-file commit $run | sed '/^gpgsig/,/-----END/d' >../forged; \
                  git update-ref $run $(git hash-object -t commit -w ../forged)";
     repo.env.git_in("clone", ["-c", &format!("alias.forge={forge}"), "forge"]).success();
-    assert_eq!(way("one/second/check"), said);
+    assert_eq!(way("one/second/check"), lineage);
     // A run of our own of that name is another run.
     let plan = repo.plan("first", &[counted("check")]);
     repo.env.handoff_in("clone", ["submit", &plan]).success();
     repo.env.handoff_in("clone", ["run", "first"]).success();
-    assert_eq!(way("one/second/check"), said);
+    assert_eq!(way("one/second/check"), lineage);
 }
 
 #[test]
@@ -411,8 +411,8 @@ fn the_way_back_names_who_wrote_what_was_consumed() {
     }
     repo.env.handoff(["run", "r"]).success();
     repo.env.write("text", "z");
-    let said = repo.env.handoff(["lineage", "r/make"]).success();
-    insta::assert_snapshot!(said, @"
+    let stdout = repo.env.handoff(["lineage", "r/make"]).success();
+    insta::assert_snapshot!(stdout, @"
     r/make  by command
       notes = document notes of r  2d711642  by human:cy
     ");

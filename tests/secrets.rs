@@ -66,9 +66,9 @@ fn a_product_with_a_secret_fails_its_item_and_reaches_no_object() {
         let mut with = item("i", &format!("echo clean > kept.txt; {script}"));
         with["maxAttempts"] = json!(3);
         let ran = repo.drive(name, &[with]).exit(4);
-        let seen = repo.item(name, "i");
-        assert_eq!((seen.status.as_str(), seen.attempts), ("failed", 1), "{name}: {ran}");
-        assert_eq!(seen.reason, format!("secret-found: {place} github-pat"));
+        let failed_item = repo.item(name, "i");
+        assert_eq!((failed_item.status.as_str(), failed_item.attempts), ("failed", 1), "{name}: {ran}");
+        assert_eq!(failed_item.reason, format!("secret-found: {place} github-pat"));
         assert!(!ran.to_string().contains(&token()), "{ran}");
         is_nowhere(&repo, &token());
         let left_out = format!("i: left out of the saved work of attempt 1: secret-found: {place} github-pat");
@@ -105,7 +105,7 @@ fn work_that_failed_otherwise_is_saved_without_its_secrets() {
 }
 
 #[test]
-fn what_is_taken_away_or_was_there_is_no_secret_found() {
+fn removed_or_old_secrets_are_not_reported() {
     let repo = TestRepo::new();
     repo.env.write("repo/old.txt", &format!("one\n{}\nthree\n", token()));
     repo.env.git(["add", "--all"]).success();
@@ -141,7 +141,7 @@ fn a_value_of_secret_env_is_refused_in_any_encoding() {
 }
 
 #[test]
-fn a_value_in_a_name_is_not_told_in_the_reason() {
+fn reason_hides_a_secret_in_a_name() {
     let repo = TestRepo::new();
     repo.env.write("secret", "hunter2-Zq81xPlm\n");
     repo.config("handoff.subagent.a.secretEnv", "S=@../secret");
@@ -180,7 +180,7 @@ fn a_secret_comes_from_the_environment_a_command_or_a_file() {
 }
 
 #[test]
-fn a_secret_that_cannot_be_had_fails_its_item_alone_and_says_nothing_of_it() {
+fn unavailable_secret_fails_its_item_without_details() {
     for (form, why) in [
         ("S=!echo hunter2; echo hunter2 >&2; exit 3", "its command failed (exit status: 3)"),
         ("S=@nowhere", "cannot read $TEST/repo/nowhere: No such file or directory (os error 2)"),
@@ -211,11 +211,11 @@ fn a_secret_in_a_configuration_is_refused_and_not_repeated() {
         }
         let refused = refused.exit(1).to_string();
         assert!(!refused.contains("hunter2"), "{refused}");
-        let shown = if value.starts_with("KEY=") { "KEY=..." } else { "..." };
+        let redacted = if value.starts_with("KEY=") { "KEY=..." } else { "..." };
         assert_eq!(
             find_line(&refused, "error: "),
             format!(
-                "error: the setting `handoff.subagent.a.secretenv` = \"{shown}\" in $TEST/repo/.git/config is none of `NAME`, \
+                "error: the setting `handoff.subagent.a.secretenv` = \"{redacted}\" in $TEST/repo/.git/config is none of `NAME`, \
                  `NAME=!command` and `NAME=@file`; a secret itself does not belong into a configuration"
             )
         );
@@ -228,9 +228,9 @@ fn plans_documents_and_checkpoints_with_a_secret_are_refused() {
     let handoff = |args: &[&str]| repo.env.handoff(args);
     let refused = |args: &[&str], place: &str| {
         let before = repo.refs();
-        let said = handoff(args).exit(1).to_string();
-        assert!(said.contains(&format!("secret-found: {place} github-pat")), "{args:?}: {said}");
-        assert!(!said.contains(&token()), "{said}");
+        let message = handoff(args).exit(1).to_string();
+        assert!(message.contains(&format!("secret-found: {place} github-pat")), "{args:?}: {message}");
+        assert!(!message.contains(&token()), "{message}");
         assert_eq!(repo.refs(), before, "{args:?}");
         is_nowhere(&repo, &token());
     };
@@ -276,8 +276,8 @@ fn a_value_of_secret_env_that_we_hold_is_refused_as_well() {
     repo.env.write("note.txt", "one\nb3BlbiBzZXNhbWUgbm93\n");
     let put =
         |value: &str| repo.env.shell("repo", &format!("SESAME='{value}' git-handoff doc put open note ../note.txt"));
-    let said = put("open sesame now").exit(1).to_string();
-    insta::assert_snapshot!(said, @"
+    let message = put("open sesame now").exit(1).to_string();
+    insta::assert_snapshot!(message, @"
     ------- stderr -------
     error: secret-found: ../note.txt:2 secret-env
     hint: take it out; a secret reaches a worker by handoff.subagent.NAME.secretEnv
@@ -294,9 +294,9 @@ fn a_push_looks_again() {
     let script = format!("{} > outputs/x; {} > y", print(), print());
     repo.drive("r", &[item("i", &script)]).ends(0);
     repo.env.git(["config", "--unset", "handoff.secrets.allow"]).success();
-    let said = repo.env.handoff(["push", "../remote.git", "--all"]).exit(1).to_string();
-    assert!(!said.contains(&token()), "{said}");
-    insta::assert_snapshot!(said, @"
+    let message = repo.env.handoff(["push", "../remote.git", "--all"]).exit(1).to_string();
+    assert!(!message.contains(&token()), "{message}");
+    insta::assert_snapshot!(message, @"
     ------- stderr -------
     error: secret-found: outputs/x:1 github-pat
     hint: git config --add handoff.secrets.allow github-pat:outputs/x   # if it is none, or may be known
@@ -319,8 +319,8 @@ fn the_signature_of_a_commit_is_no_secret_and_hides_none() {
         );
         store.write(gix::objs::Kind::Commit, text.as_bytes()).unwrap()
     };
-    let found = |commit: Oid| {
-        let range = Range { tips: vec![commit], known: vec!["HEAD".into()] };
+    let found = |oid: Oid| {
+        let range = Range { tips: vec![oid], known: vec!["HEAD".into()] };
         secret_scan::new_objects(&|| store.git(), &range, &Gate::new(Vec::new())).unwrap().len()
     };
     let like_a_token = "3q/EAAAQ7w8E9r0T1y2U3i4O5p6A7s8D9f0G1h2J3k4L5z6";
@@ -346,10 +346,10 @@ fn a_token_in_the_place_of_a_name_is_not_repeated() {
         vec!["push", &token],
         vec!["status", "--json", &token],
     ] {
-        let said = repo.env.handoff(&args);
-        assert_ne!(said.status, Some(0), "{args:?}");
-        assert!(!said.to_string().contains(PARTS.1), "{args:?}: {said}");
-        assert!(said.to_string().contains("[redacted:github-token]"), "{args:?}: {said}");
+        let output = repo.env.handoff(&args);
+        assert_ne!(output.status, Some(0), "{args:?}");
+        assert!(!output.to_string().contains(PARTS.1), "{args:?}: {output}");
+        assert!(output.to_string().contains("[redacted:github-token]"), "{args:?}: {output}");
     }
 }
 
@@ -370,7 +370,7 @@ fn an_attempts_folder_is_closed_and_only_names_of_ignored_files_travel() {
 }
 
 #[test]
-fn a_secret_that_is_not_set_fails_the_attempt_and_is_named() {
+fn unset_secret_fails_the_attempt_by_name() {
     let repo = TestRepo::new();
     repo.config("handoff.executor.command.secretEnv", "GIVEN MISSING");
     let plan = repo.plan("r", &[item("a", "echo ran >$HOME/../ran")]);
@@ -388,7 +388,7 @@ fn a_secret_that_is_not_set_fails_the_attempt_and_is_named() {
 }
 
 #[test]
-fn a_token_in_a_configured_command_line_is_in_no_manifest_and_still_told_apart() {
+fn manifest_digests_tokens_in_command_lines() {
     let repo = TestRepo::new();
     let token = token();
     repo.config("handoff.executor.mine.command", &format!("test -n {token} && echo x >outputs/x"));

@@ -111,7 +111,7 @@ impl Hub {
         wait_for("beats", || listed().lines().count() == count);
     }
 
-    /// Holds what must be true in the end: sealed, intact, sound, and each item done once.
+    /// Checks the end of a run: sealed, intact, sound, and each item done once.
     #[track_caller]
     pub(crate) fn ends_well(&self, items: usize) {
         assert_eq!(self.of_kind("run.sealed").len(), 1);
@@ -151,7 +151,7 @@ pub(crate) fn items(count: usize, seconds: &str) -> Vec<Value> {
     (0..count).map(|at| item(&format!("i{at}"), &works(seconds))).collect()
 }
 
-/// Returns a line of shell that tells that it ran, takes some time, and has an output.
+/// Returns a line of shell that records that it ran, takes some time, and has an output.
 pub(crate) fn works(seconds: &str) -> String {
     format!("echo $HANDOFF_ITEM $HANDOFF_ATTEMPT >>\"$HOME/../ran\"; sleep {seconds}; echo x >outputs/x")
 }
@@ -159,8 +159,8 @@ pub(crate) fn works(seconds: &str) -> String {
 /// Waits for the end of a driver, which must be a success.
 #[track_caller]
 pub(crate) fn succeeds(driver: Driver) {
-    let (status, said) = driver.wait();
-    assert!(status.success(), "{said}");
+    let (status, output) = driver.wait();
+    assert!(status.success(), "{output}");
 }
 
 /// Waits for the ends of drivers, which must be successes.
@@ -211,7 +211,7 @@ fn identical_claims_of_one_key_and_one_clock_start_one_process() {
 }
 
 #[test]
-fn a_killed_driver_is_taken_over_and_the_taker_stands_in_the_chain() {
+fn takeover_of_a_killed_driver_is_recorded() {
     let hub = Hub::new(&plan(&[item("i0", "test $HANDOFF_ATTEMPT = 2 || sleep 60; echo x >outputs/x")]));
     hub.clone("b", &[]);
     let first = hub.drive("repo");
@@ -306,10 +306,10 @@ fn eight_drivers_create_each_item_of_a_rule_once() {
     let hub = Hub::new(&json!({ "id": "r", "items": items, "rules": rules }));
     let clones: Vec<String> = (1..8).map(|at| format!("c{at}")).collect();
     clones.iter().for_each(|name| hub.clone(name, &[]));
-    let first = hub.drive("repo");
+    let second_first = hub.drive("repo");
     hub.wait_for_kind("run.shared");
     let others: Vec<Driver> = clones.iter().map(|name| hub.drive(name)).collect();
-    succeeds(first);
+    succeeds(second_first);
     others.into_iter().for_each(succeeds);
     let created = hub.of_kind("run.extended");
     let added: usize = created.iter().map(|entry| entry["items"].as_object().map_or(0, serde_json::Map::len)).sum();

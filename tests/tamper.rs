@@ -34,10 +34,10 @@ fn everything() -> bool {
     std::env::var_os(ALL).is_some()
 }
 
-/// Returns after how many flips of a byte a whole report is asked for.
+/// Returns after how many flips of a byte to make a whole report.
 fn flips() -> usize {
-    let said = std::env::var(ALL).ok();
-    let number = said.map_or(128, |said| said.parse().unwrap_or_else(|_| panic!("{ALL} is not a number: {said}")));
+    let variable = std::env::var(ALL).ok();
+    let number = variable.map_or(128, |text| text.parse().unwrap_or_else(|_| panic!("{ALL} is not a number: {text}")));
     assert!(number > 0, "{ALL} is 0");
     number
 }

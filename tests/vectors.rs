@@ -59,7 +59,7 @@ impl Vector {
         Self { name, what, object_format: "sha1", arguments: TRUSTED, gaps: false, capabilities: None, tell }
     }
 
-    const fn asked(self, arguments: &'static [&'static str]) -> Self {
+    const fn with_arguments(self, arguments: &'static [&'static str]) -> Self {
         Self { arguments, ..self }
     }
 
@@ -135,54 +135,54 @@ fn refs(lines: &str) -> BTreeMap<String, String> {
 fn check(vector: &Vector, env: &Environment) -> Value {
     let forge = Forge::with_format(vector.object_format);
     (vector.tell)(&forge);
-    let told = refs(&forge.git(&["for-each-ref", "--format=%(objectname) %(refname)", "refs/handoff"]));
+    let current_refs = refs(&forge.git(&["for-each-ref", "--format=%(objectname) %(refname)", "refs/handoff"]));
     let file = folder().join(vector.file());
     let heads = || refs(&git(forge.path(), &["bundle", "list-heads", file.to_str().unwrap()]));
     let start = vector.capabilities.map(|lines| format!("# v3 git bundle\n{lines}"));
     let has_start =
         || start.as_ref().is_none_or(|start| fs::read(&file).is_ok_and(|bytes| bytes.starts_with(start.as_bytes())));
-    let stale = updating() && !(file.exists() && heads() == told && has_start());
+    let stale = updating() && !(file.exists() && heads() == current_refs && has_start());
     if let Some(start) = start.as_ref().filter(|_| stale) {
-        let whole = bundle_of_what_is_here(&forge, &told);
+        let whole = bundle_of_what_is_here(&forge, &current_refs);
         let rest = whole.strip_prefix(b"# v2 git bundle\n").unwrap();
         fs::write(&file, [start.as_bytes(), rest].concat()).unwrap();
     } else if stale && vector.gaps {
-        fs::write(&file, bundle_of_what_is_here(&forge, &told)).unwrap();
+        fs::write(&file, bundle_of_what_is_here(&forge, &current_refs)).unwrap();
     } else if stale {
         let version = if vector.object_format == "sha1" { "--version=2" } else { "--version=3" };
         let mut create = vec!["-c", "pack.threads=1", "bundle", "create", "-q", version, file.to_str().unwrap()];
-        create.extend(told.keys().map(String::as_str));
+        create.extend(current_refs.keys().map(String::as_str));
         forge.git(&create);
     }
-    assert_eq!(heads(), told, "{} is not what its story makes", vector.file());
+    assert_eq!(heads(), current_refs, "{} is not what its story makes", vector.file());
     assert!(has_start(), "{} has other capabilities", vector.file());
     let mut arguments = vec!["verify", "--json", "--bundle", file.to_str().unwrap()];
     arguments.extend(vector.arguments);
     arguments.push(RUN);
-    let said = env.handoff_in("home", arguments);
-    let mut entry = verdict(vector.name, &said);
+    let output = env.handoff_in("home", arguments);
+    let mut entry = verdict(vector.name, &output);
     entry["file"] = json!(vector.file());
     entry["objectFormat"] = json!(vector.object_format);
     entry["description"] = json!(vector.what);
-    entry["refs"] = json!(told);
+    entry["refs"] = json!(current_refs);
     if vector.arguments != TRUSTED {
         entry["arguments"] = json!(vector.arguments);
     }
     entry
 }
 
-/// Returns what the verifier said, as far as it stands in the index.
-fn verdict(name: &str, said: &Output) -> Value {
-    let report: Value = serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("{name}: {said}"));
-    let rows = report["checks"].as_object().unwrap_or_else(|| panic!("{name}: {said}"));
+/// Returns the fields of the verifier's report that the index has.
+fn verdict(name: &str, output: &Output) -> Value {
+    let report: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{name}: {output}"));
+    let rows = report["checks"].as_object().unwrap_or_else(|| panic!("{name}: {output}"));
     let failing: Vec<&String> = rows.iter().filter(|(_, check)| check["ok"] == false).map(|(row, _)| row).collect();
-    assert_eq!(failing.is_empty(), report.get("finding").is_none(), "{said}");
+    assert_eq!(failing.is_empty(), report.get("finding").is_none(), "{output}");
     let mut verdict = json!({
         "run": RUN,
         "finding": report.get("finding"),
         "failure": report["failure"],
         "outcome": report["outcome"],
-        "exit": said.status,
+        "exit": output.status,
     });
     if failing.is_empty() {
         verdict["open"] = rows.iter().filter(|(_, check)| check["ok"] == "n/a").map(|(row, _)| row.as_str()).collect();
@@ -197,9 +197,9 @@ fn verdict(name: &str, said: &Output) -> Value {
 fn bundle_of_what_is_here(forge: &Forge, refs: &BTreeMap<String, String>) -> Vec<u8> {
     let objects = forge.git(&["cat-file", "--batch-all-objects", "--batch-check=%(objectname)"]);
     let lost = fs::read_to_string(forge.path().join(LOST)).unwrap_or_default();
-    let kept = objects.lines().filter(|name| lost.lines().all(|lost| lost != *name));
+    let remaining = objects.lines().filter(|name| lost.lines().all(|lost| lost != *name));
     let names = forge.path().join(".git/objects-to-pack");
-    fs::write(&names, kept.fold(String::new(), |names, name| names + name + "\n")).unwrap();
+    fs::write(&names, remaining.fold(String::new(), |list, name| list + name + "\n")).unwrap();
     let mut pack = Command::new("git");
     pack.args(["-c", "pack.threads=1", "pack-objects", "-q", "--stdout"]).current_dir(forge.path());
     let packed = pack.stdin(fs::File::open(&names).unwrap()).stderr(Stdio::inherit()).output().unwrap();
@@ -273,7 +273,7 @@ fn each<V: Sync + 'static>(
 }
 
 #[test]
-fn every_vector_is_told_again_and_reads_as_the_index_says() {
+fn every_vector_matches_the_index() {
     let env = Environment::empty();
     write_wishes(&env);
     let whole = each(clean(), |vector| check(vector, &env));
@@ -298,18 +298,18 @@ fn every_vector_is_told_again_and_reads_as_the_index_says() {
         "refused": refused,
     });
     holds("vectors.json", &format!("{index:#}\n"));
-    let named = clean().chain(forged()).map(Vector::file).chain(refused::VECTORS.iter().map(refused::Vector::file));
-    let named = named.chain(refused::PROOFS.iter().map(|(file, ..)| (*file).to_owned()));
-    let named = named.chain(threads::VECTORS.iter().map(threads::Vector::file));
-    let named: Vec<String> = named.chain(proofs::VECTORS.iter().map(proofs::Vector::file)).collect();
-    let distinct: BTreeSet<String> = named.iter().cloned().collect();
-    assert_eq!(distinct.len(), named.len(), "two vectors have one name");
-    let named: Vec<String> = distinct.into_iter().collect();
+    let files = clean().chain(forged()).map(Vector::file).chain(refused::VECTORS.iter().map(refused::Vector::file));
+    let files = files.chain(refused::PROOFS.iter().map(|(file, ..)| (*file).to_owned()));
+    let files = files.chain(threads::VECTORS.iter().map(threads::Vector::file));
+    let files: Vec<String> = files.chain(proofs::VECTORS.iter().map(proofs::Vector::file)).collect();
+    let distinct: BTreeSet<String> = files.iter().cloned().collect();
+    assert_eq!(distinct.len(), files.len(), "two vectors have one name");
+    let expected: Vec<String> = distinct.into_iter().collect();
     let there = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut there: Vec<String> =
         there.filter(|name| name.ends_with(".bundle") || name.ends_with(".proof.json")).collect();
     there.sort();
-    assert_eq!(there, named, "the folder holds the files of the index and no others");
+    assert_eq!(there, expected, "the folder holds the files of the index and no others");
 }
 
 /// A key that the verdicts do not know.

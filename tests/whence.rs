@@ -42,29 +42,29 @@ fn verified(clone: &TestClone, range: &str) -> (i32, Vec<(String, String)>) {
     let (code, answer) = clone.answer(&["verify", "--commits", range]);
     assert_eq!(answer["schema"], "git-handoff.verify-commits/1");
     assert_eq!(answer["passed"], json!(code == 0), "{answer}");
-    (code, answer["commits"].as_array().unwrap().iter().map(told).collect())
+    (code, answer["commits"].as_array().unwrap().iter().map(verdict_of).collect())
 }
 
 /// Returns the exit code of `whence`, with the verdict and the items of every commit.
-fn whence(clone: &TestClone, asked: &str) -> (i32, Vec<(String, String)>) {
-    let (code, answer) = clone.answer(&["whence", asked]);
+fn whence(clone: &TestClone, target: &str) -> (i32, Vec<(String, String)>) {
+    let (code, answer) = clone.answer(&["whence", target]);
     assert_eq!(answer["proven"], json!(code == 0), "{answer}");
-    (code, answer["commits"].as_array().unwrap().iter().map(told).collect())
+    (code, answer["commits"].as_array().unwrap().iter().map(verdict_of).collect())
 }
 
-fn told(commit: &Value) -> (String, String) {
+fn verdict_of(commit: &Value) -> (String, String) {
     let items = commit["items"].as_array().unwrap().iter().map(|item| item["item"].as_str().unwrap());
     (commit["verdict"].as_str().unwrap().to_owned(), items.collect::<Vec<_>>().join("+"))
 }
 
-fn of(told: &[(&str, &str)]) -> Vec<(String, String)> {
-    told.iter().map(|(verdict, items)| ((*verdict).to_owned(), (*items).to_owned())).collect()
+fn verdict_rows(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(verdict, items)| ((*verdict).to_owned(), (*items).to_owned())).collect()
 }
 
 #[test]
-fn what_was_applied_is_the_items_and_says_how_it_was_made() {
+fn applied_commit_is_proven_with_its_origin() {
     let clone = applied();
-    assert_eq!(verified(&clone, "main..feature"), (0, of(&[("product", "first"), ("product", "last")])));
+    assert_eq!(verified(&clone, "main..feature"), (0, verdict_rows(&[("product", "first"), ("product", "last")])));
     assert_eq!(verified(&clone, "main.."), verified(&clone, "main..feature"));
     let (code, answer) = clone.answer(&["whence", "feature"]);
     assert_eq!((code, &answer["schema"], &answer["proven"]), (0, &json!("git-handoff.whence/1"), &json!(true)));
@@ -81,9 +81,9 @@ fn what_was_applied_is_the_items_and_says_how_it_was_made() {
     assert_eq!(made["argv"], json!(["sh", "-c", LAST.1]));
     assert_eq!(made["prompt"]["text"], LAST.1);
     assert_eq!((&made["check"], &made["sandbox"]), (&json!(null), &json!("none")));
-    let (_, shown) = clone.answer(&["show", "r/last"]);
-    assert_eq!(made["prompt"]["digest"], shown["manifest"]["inputs"]);
-    assert_eq!(item["product"], shown["resultRef"]);
+    let (_, details) = clone.answer(&["show", "r/last"]);
+    assert_eq!(made["prompt"]["digest"], details["manifest"]["inputs"]);
+    assert_eq!(item["product"], details["resultRef"]);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_rebase_leaves_it_what_it_is() {
     // The surrounding lines change.
     go_on(&clone, "one\ntwo\nand a half\n3\nfour\nfive\n");
     clone.git(&["rebase", "--quiet", "main"]);
-    assert_eq!(verified(&clone, "main..feature"), (0, of(&[("product", "first"), ("product", "last")])));
+    assert_eq!(verified(&clone, "main..feature"), (0, verdict_rows(&[("product", "first"), ("product", "last")])));
     // Without the words that say where to look, by what it does.
     clone.git(&["commit", "--quiet", "--amend", "-m", "Something"]);
     let (code, answer) = clone.answer(&["whence", "feature"]);
@@ -125,7 +125,7 @@ fn a_rebase_that_only_moves_lines_leaves_the_patch_id() {
     go_on(&clone, &format!("before\n{lines}"));
     clone.git(&["rebase", "--quiet", "main"]);
     clone.git(&["commit", "--quiet", "--amend", "-m", "Something"]);
-    assert_eq!(verified(&clone, "main..feature"), (0, of(&[("product", "edit")])));
+    assert_eq!(verified(&clone, "main..feature"), (0, verdict_rows(&[("product", "edit")])));
 }
 
 #[test]
@@ -134,9 +134,9 @@ fn a_cherry_pick_leaves_it_what_it_is() {
     go_on(&clone, "one\ntwo\nand a half\n3\nfour\nfive\n");
     clone.git(&["checkout", "--quiet", "-b", "picked", "main"]);
     clone.git(&["cherry-pick", "feature"]);
-    assert_eq!(verified(&clone, "main..picked"), (0, of(&[("product", "last")])));
+    assert_eq!(verified(&clone, "main..picked"), (0, verdict_rows(&[("product", "last")])));
     clone.git(&["commit", "--quiet", "--amend", "-m", "Pick"]);
-    assert_eq!(verified(&clone, "main..picked"), (0, of(&[("product", "last")])));
+    assert_eq!(verified(&clone, "main..picked"), (0, verdict_rows(&[("product", "last")])));
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_squash_is_what_its_items_come_to() {
         clone.git(&["checkout", "--quiet", "main"]);
         clone.git(&["merge", "--squash", "feature"]);
         clone.git(&[&["commit", "--quiet"], message].concat());
-        assert_eq!(verified(&clone, "main~1..main"), (0, of(&[("product", "first+last")])), "{message:?}");
+        assert_eq!(verified(&clone, "main~1..main"), (0, verdict_rows(&[("product", "first+last")])), "{message:?}");
     }
 }
 
@@ -175,9 +175,9 @@ fn a_squash_of_items_of_two_runs_is_what_they_come_to() {
     clone.git(&["checkout", "--quiet", "main"]);
     clone.git(&["merge", "--squash", "feature"]);
     clone.git(&["commit", "--quiet", "-m", "All of it"]);
-    let (code, told) = verified(&clone, "main~1..main");
-    assert_eq!((code, told[0].0.as_str()), (0, "product"));
-    let mut items: Vec<_> = told[0].1.split('+').collect();
+    let (code, commits) = verified(&clone, "main~1..main");
+    assert_eq!((code, commits[0].0.as_str()), (0, "product"));
+    let mut items: Vec<_> = commits[0].1.split('+').collect();
     items.sort_unstable();
     assert_eq!(items, ["first", "last", "more"]);
 }
@@ -187,13 +187,13 @@ fn an_item_that_builds_on_another_is_found_with_it_and_without() {
     let clone = TestClone::new();
     clone.done("r", &[FIRST, BUILD]);
     assert_eq!(clone.handoff(&["apply", "r", "--branch", "both"]).0, 0);
-    assert_eq!(verified(&clone, "main..both"), (0, of(&[("product", "first"), ("product", "build")])));
+    assert_eq!(verified(&clone, "main..both"), (0, verdict_rows(&[("product", "first"), ("product", "build")])));
     assert_eq!(clone.handoff(&["apply", "r/build", "--branch", "alone"]).0, 0);
-    assert_eq!(verified(&clone, "main..alone"), (0, of(&[("product", "build")])));
+    assert_eq!(verified(&clone, "main..alone"), (0, verdict_rows(&[("product", "build")])));
 }
 
 #[test]
-fn what_was_changed_after_it_was_applied_is_found() {
+fn verify_finds_changes_made_after_apply() {
     type Change = fn(&TestClone);
     let cases: [(&str, Change); 5] = [
         ("a line more", |clone| clone.write("new.txt", "new\nmore\n")),
@@ -209,13 +209,17 @@ fn what_was_changed_after_it_was_applied_is_found() {
             clone.git(&["add", "--all"]);
         }
         clone.git(&["commit", "--quiet", "--amend", "--no-edit"]);
-        assert_eq!(verified(&clone, "main..feature"), (3, of(&[("product", "first"), ("changed", "last")])), "{what}");
-        assert_eq!(whence(&clone, "feature"), (3, of(&[("changed", "last")])), "{what}");
+        assert_eq!(
+            verified(&clone, "main..feature"),
+            (3, verdict_rows(&[("product", "first"), ("changed", "last")])),
+            "{what}"
+        );
+        assert_eq!(whence(&clone, "feature"), (3, verdict_rows(&[("changed", "last")])), "{what}");
     }
 }
 
 #[test]
-fn what_differs_in_white_space_alone_is_no_items_and_said() {
+fn white_space_changes_break_the_proof_and_are_reported() {
     let clone = applied();
     clone.write("new.txt", "new \n");
     clone.git(&["commit", "--quiet", "--amend", "-am", "Mine"]);
@@ -229,10 +233,10 @@ fn what_differs_in_white_space_alone_is_no_items_and_said() {
 #[test]
 fn words_alone_make_no_commit_an_items() {
     let clone = applied();
-    let (_, shown) = clone.answer(&["show", "r/first"]);
-    let product = shown["resultRef"].as_str().unwrap().to_owned();
-    let message = |run: &str, item: &str, product: &str| {
-        format!("x\n\nHandoff-Run: {run}\nHandoff-Item: {item}\nHandoff-Product: {product}\n")
+    let (_, details) = clone.answer(&["show", "r/first"]);
+    let product = details["resultRef"].as_str().unwrap().to_owned();
+    let message = |run: &str, item: &str, handed_product: &str| {
+        format!("x\n\nHandoff-Run: {run}\nHandoff-Item: {item}\nHandoff-Product: {handed_product}\n")
     };
     let zeros = format!("sha256:{}", "0".repeat(64));
     let cases = [
@@ -245,14 +249,14 @@ fn words_alone_make_no_commit_an_items() {
         (message("", "first", &product), "unknown-run"),
         (message("../r", "first", &product), "unknown-run"),
     ];
-    for (at, (message, verdict)) in cases.into_iter().enumerate() {
+    for (at, (body, verdict)) in cases.into_iter().enumerate() {
         clone.write("mine.txt", &format!("{at}\n"));
         clone.git(&["add", "mine.txt"]);
-        clone.git(&["commit", "--quiet", "-m", &message]);
-        let (code, told) = verified(&clone, "HEAD~1..HEAD");
-        assert_eq!((code, told[0].0.as_str()), (3, verdict), "{message}");
-        let (code, _) = whence(&clone, "HEAD");
-        assert_eq!(code, if verdict == "changed" { 3 } else { 1 }, "{message}");
+        clone.git(&["commit", "--quiet", "-m", &body]);
+        let (code, commits) = verified(&clone, "HEAD~1..HEAD");
+        assert_eq!((code, commits[0].0.as_str()), (3, verdict), "{body}");
+        let (second_code, _) = whence(&clone, "HEAD");
+        assert_eq!(second_code, if verdict == "changed" { 3 } else { 1 }, "{body}");
     }
     // One that changes nothing is no item's either.
     clone.git(&["commit", "--quiet", "--allow-empty", "-m", &message("r", "first", &product)]);
@@ -267,19 +271,19 @@ fn words_alone_make_no_commit_an_items() {
 }
 
 #[test]
-fn what_people_do_is_theirs() {
+fn commits_of_people_belong_to_no_item() {
     let clone = applied();
     clone.git(&["revert", "--no-edit", "HEAD"]);
     clone.write("main.txt", "ONE\n2\nthree\nfour\nfive\n");
     clone.git(&["commit", "--quiet", "-am", "By hand"]);
     clone.git(&["commit", "--quiet", "--allow-empty", "-m", "Nothing"]);
     let people = [("person", ""), ("person", ""), ("person", "")];
-    assert_eq!(verified(&clone, "HEAD~3..HEAD"), (0, of(&people)));
-    assert_eq!(whence(&clone, "HEAD~3..HEAD"), (1, of(&people)));
+    assert_eq!(verified(&clone, "HEAD~3..HEAD"), (0, verdict_rows(&people)));
+    assert_eq!(whence(&clone, "HEAD~3..HEAD"), (1, verdict_rows(&people)));
     let (_, answer) = clone.answer(&["whence", "HEAD~1"]);
     assert_eq!(answer["commits"][0]["author"], "Ada <ada@example.com>");
     // The first commit has nothing before it.
-    assert_eq!(whence(&clone, "HEAD~5"), (1, of(&[("person", "")])));
+    assert_eq!(whence(&clone, "HEAD~5"), (1, verdict_rows(&[("person", "")])));
 }
 
 #[test]
@@ -289,7 +293,7 @@ fn a_committed_part_of_a_patch_is_theirs_until_the_rest_comes() {
     assert_eq!(clone.handoff(&["apply", "r"]).0, 0);
     clone.git(&["commit", "--quiet", "-m", "A part", "main.txt"]);
     clone.git(&["commit", "--quiet", "-am", "The rest"]);
-    assert_eq!(verified(&clone, "HEAD~2..HEAD"), (0, of(&[("person", ""), ("product", "two")])));
+    assert_eq!(verified(&clone, "HEAD~2..HEAD"), (0, verdict_rows(&[("person", ""), ("product", "two")])));
 }
 
 #[test]
@@ -301,7 +305,7 @@ fn a_users_own_commit_is_the_items_by_its_content() {
     clone.git(&["commit", "--quiet", "-m", "Mine"]);
     let (code, answer) = clone.answer(&["whence", "HEAD"]);
     assert_eq!(code, 0, "{answer}");
-    // Two runs handed over the same, and nothing tells them apart.
+    // Two runs have the same product, and nothing distinguishes them.
     let commit = &answer["commits"][0];
     let runs = [&commit["items"][0]["run"], &commit["others"][0]["run"]];
     assert!(runs.contains(&&json!("r")) && runs.contains(&&json!("again")), "{answer}");
@@ -319,12 +323,12 @@ fn files_of_every_kind_are_known_again() {
         printf '#!/bin/sh\n' > tool; chmod +x tool; printf '\344' > 'sp ace'; printf x > 'ü:3'";
     clone.done("r", &[("all", script, None)]);
     assert_eq!(clone.handoff(&["apply", "r", "--commit"]).0, 0);
-    assert_eq!(verified(&clone, "HEAD~1..HEAD"), (0, of(&[("product", "all")])));
+    assert_eq!(verified(&clone, "HEAD~1..HEAD"), (0, verdict_rows(&[("product", "all")])));
     clone.git(&["commit", "--quiet", "--amend", "-m", "Mine"]);
-    assert_eq!(verified(&clone, "HEAD~1..HEAD"), (0, of(&[("product", "all")])));
+    assert_eq!(verified(&clone, "HEAD~1..HEAD"), (0, verdict_rows(&[("product", "all")])));
     clone.git(&["update-index", "--chmod=-x", "tool"]);
     clone.git(&["commit", "--quiet", "--amend", "--no-edit"]);
-    assert_eq!(verified(&clone, "HEAD~1..HEAD"), (0, of(&[("person", "")])));
+    assert_eq!(verified(&clone, "HEAD~1..HEAD"), (0, verdict_rows(&[("person", "")])));
 }
 
 #[test]
@@ -333,15 +337,15 @@ fn a_merge_is_what_it_brings() {
     go_on(&clone, "one\ntwo\n3\nfour\nfive\n");
     clone.git(&["checkout", "--quiet", "main"]);
     clone.git(&["merge", "--quiet", "--no-ff", "-m", "Merge", "feature"]);
-    let (code, told) = verified(&clone, "main~1..main");
-    assert_eq!((code, told.len()), (0, 3));
-    assert_eq!(told[2], ("product".to_owned(), "first+last".to_owned()));
+    let (code, commits) = verified(&clone, "main~1..main");
+    assert_eq!((code, commits.len()), (0, 3));
+    assert_eq!(commits[2], ("product".to_owned(), "first+last".to_owned()));
 }
 
 #[test]
-fn what_cannot_be_asked_is_refused() {
+fn whence_rejects_invalid_targets() {
     let clone = applied();
-    for (asked, code, word) in [
+    for (target, code, word) in [
         ("nothing", 1, "no-such-thing"),
         ("main.txt:0", 1, "no-such-thing"),
         ("main.txt:x", 1, "no-such-thing"),
@@ -350,9 +354,9 @@ fn what_cannot_be_asked_is_refused() {
         ("main.txt:99", 1, "no-such-thing"),
         ("--help-me", 2, "usage"),
     ] {
-        let (found, _, stderr) = clone.handoff(&["whence", "--json", asked]);
+        let (found, _, stderr) = clone.handoff(&["whence", "--json", target]);
         let error: Value = serde_json::from_str(&stderr).unwrap();
-        assert_eq!((found, &error["code"]), (code, &json!(word)), "{asked}: {error}");
+        assert_eq!((found, &error["code"]), (code, &json!(word)), "{target}: {error}");
     }
     assert_eq!(clone.handoff(&["verify", "--commits", "feature"]).0, 2);
     assert_eq!(clone.handoff(&["verify", "--commits", "main...feature"]).0, 2);
@@ -362,7 +366,7 @@ fn what_cannot_be_asked_is_refused() {
 }
 
 #[test]
-fn what_did_not_pass_its_check_is_shown_to_be_red() {
+fn whence_marks_items_with_a_failed_check() {
     let clone = TestClone::new();
     let red = r#"echo red > red.txt; echo '{"verify":{"passed":false}}' > "$HANDOFF_RESULT""#;
     let plan = clone.plan("r", &[("red", red, None)]);
@@ -370,24 +374,24 @@ fn what_did_not_pass_its_check_is_shown_to_be_red() {
     assert_eq!(code, 4);
     clone.git(&["checkout", "--quiet", "-b", "feature"]);
     assert_eq!(clone.handoff(&["apply", "r", "--commit", "--allow-red"]).0, 0);
-    let (code, listed, _) = clone.handoff(&["verify", "--commits", "main..feature"]);
-    assert_eq!(code, 4, "{listed}");
-    assert_eq!(code, 4, "{listed}");
+    let (verify_code, listed, _) = clone.handoff(&["verify", "--commits", "main..feature"]);
+    assert_eq!(verify_code, 4, "{listed}");
+    assert_eq!(verify_code, 4, "{listed}");
     let tip = clone.git(&["rev-parse", "HEAD"]);
     assert_eq!(listed, format!("! {}  product  r/red, red\nmain..feature: 1 of 1 commits pass, 1 red\n", &tip[..12]));
     assert!(listed.ends_with("main..feature: 1 of 1 commits pass, 1 red\n"), "{listed}");
-    let (code, answer) = clone.answer(&["verify", "--commits", "main..feature"]);
-    assert_eq!((code, &answer["passed"], &answer["red"]), (4, &json!(true), &json!(true)), "{answer}");
+    let (second_code, answer) = clone.answer(&["verify", "--commits", "main..feature"]);
+    assert_eq!((second_code, &answer["passed"], &answer["red"]), (4, &json!(true), &json!(true)), "{answer}");
     assert_eq!(clone.handoff(&["verify", "--allow-partial", "--commits", "main..feature"]).0, 0);
     // An altered commit matters more than a failed check.
     clone.write("red.txt", "mine\n");
     clone.git(&["commit", "--quiet", "-a", "--amend", "--no-edit"]);
     assert_eq!(clone.handoff(&["verify", "--commits", "main..feature"]).0, 3);
     clone.git(&["reset", "--quiet", "--hard", "HEAD@{1}"]);
-    let (code, shown, _) = clone.handoff(&["whence", "feature"]);
-    assert_eq!(code, 0, "{shown}");
-    assert_eq!(code, 0, "{shown}");
-    let (item, time) = find_line(&shown, "  item ").split_at("  item     red, attempt 1, done, red ".len());
-    assert!(shown.starts_with("! ") && time.ends_with("Z, by human:Ada"), "{shown}");
+    let (whence_code, stdout, _) = clone.handoff(&["whence", "feature"]);
+    assert_eq!(whence_code, 0, "{stdout}");
+    assert_eq!(whence_code, 0, "{stdout}");
+    let (item, time) = find_line(&stdout, "  item ").split_at("  item     red, attempt 1, done, red ".len());
+    assert!(stdout.starts_with("! ") && time.ends_with("Z, by human:Ada"), "{stdout}");
     assert_eq!(item, "  item     red, attempt 1, done, red ");
 }

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_git_writes_is_good_and_what_it_would_not_write_is_not() {
+    fn parse_accepts_only_what_git_writes() {
         let (a, b) = ("a".repeat(40), "b".repeat(40));
         let head = "# pack-refs with: peeled fully-peeled sorted \n";
         for good in [

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_passed_over() {
+    fn other_lines_are_skipped() {
         assert_eq!(pushed("To x\nDone\n\n?\ta:b\tc\n!\tnothing\tc\n!\n"), []);
         let hostile = pushed("!\ta:refs/x\t[remote rejected] (\u{1b}[2J)\n");
         assert_eq!(hostile[0].summary, "[remote rejected] (\u{fffd}[2J)");

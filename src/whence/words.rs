@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_patch_changes_is_named_by_its_lines() {
+    fn patch_changes_are_counted_by_line() {
         let patch = "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,3 +1,5 @@\n a\n-b\n+B\n+C\n d\n+E\n\
             @@ -20 +21,2 @@\n z\n+y\ndiff --git a/gone b/gone\ndeleted file mode 100644\nindex 1..0\n--- a/gone\n+++ /dev/null\n\
             @@ -1 +0,0 @@\n-x\ndiff --git a/less b/less\nindex 1..2 100644\n--- a/less\n+++ b/less\n@@ -1,2 +1 @@\n a\n-b\n\

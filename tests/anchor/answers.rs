@@ -20,21 +20,21 @@ impl Answer {
 /// A request: its first line and body.
 pub(crate) type Asked = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 
-/// Serves until the test's process ends; returns the URL, and what is asked.
+/// Serves until the test's process ends; returns the URL and the requests.
 pub(crate) fn serve(answer: impl Fn(&str, &[u8]) -> Answer + Send + Sync + 'static) -> (String, Asked) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let asked = Asked::default();
-    let seen = asked.clone();
+    let requests = Asked::default();
+    let recorded = requests.clone();
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
-            let _ = handle(stream, &answer, &seen);
+            let _ = handle(stream, &answer, &recorded);
         }
     });
-    (url, asked)
+    (url, requests)
 }
 
-fn handle(mut stream: TcpStream, answer: &dyn Fn(&str, &[u8]) -> Answer, seen: &Asked) -> std::io::Result<()> {
+fn handle(mut stream: TcpStream, answer: &dyn Fn(&str, &[u8]) -> Answer, requests: &Asked) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut request = String::new();
     reader.read_line(&mut request)?;
@@ -51,8 +51,8 @@ fn handle(mut stream: TcpStream, answer: &dyn Fn(&str, &[u8]) -> Answer, seen: &
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    let Answer { status, headers, body: said } = answer(request.trim(), &body);
-    seen.lock().unwrap().push((request.trim().to_owned(), body));
-    write!(stream, "HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\nConnection: close\r\n\r\n", said.len())?;
-    stream.write_all(&said)
+    let Answer { status, headers, body: content } = answer(request.trim(), &body);
+    requests.lock().unwrap().push((request.trim().to_owned(), body));
+    write!(stream, "HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\nConnection: close\r\n\r\n", content.len())?;
+    stream.write_all(&content)
 }

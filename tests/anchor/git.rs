@@ -73,13 +73,13 @@ fn an_anchor_that_is_gone_or_empty_is_never_a_pass() {
     assert_eq!(report["failure"], "anchor-missing");
     assert_eq!(row(&report), "vault: it holds nothing of the run");
     env.shell("", "mv vault.git elsewhere.git").success();
-    let report = verify(&env, &[], 3);
+    let second_report = verify(&env, &[], 3);
     assert_eq!(
-        (&report["failure"], &report["anchors"][1]["standing"]),
+        (&second_report["failure"], &second_report["anchors"][1]["standing"]),
         (&"anchor-missing".into(), &"unreachable".into())
     );
     let failed = "could not be read or written: `git ls-remote` failed with exit code 128: ";
-    assert!(row(&report).starts_with(&format!("vault: $TEST/vault.git {failed}")), "{report}");
+    assert!(row(&second_report).starts_with(&format!("vault: $TEST/vault.git {failed}")), "{second_report}");
     // A weaker requirement is met and reported.
     assert_eq!(verify(&env, &["--anchor", "local"], 0)["guarantee"], "detect");
     env.handoff(["verify", "--anchor", "nobody", RUN]).ends(1);
@@ -125,45 +125,46 @@ fn an_anchor_that_never_answers_is_given_up() {
 }
 
 #[test]
-fn bundles_proofs_and_fetched_runs_are_held_against_it() {
+fn anchor_checks_bundles_proofs_and_fetched_runs() {
     let env = anchored();
     env.handoff(["bundle", RUN, "--output", "run.bundle"]).success();
     let proof = env.handoff(["prove", &format!("{RUN}/edit-a:patch")]).success();
     env.write("repo/proof.json", &proof);
     for what in [["--bundle", "run.bundle"], ["--proof", "proof.json"]] {
-        let said = env.handoff(["verify"].iter().chain(&what)).success();
-        assert_eq!(find_row(&said, "anchor"), "✓ anchor     vault: git (external)");
+        let report = env.handoff(["verify"].iter().chain(&what)).success();
+        assert_eq!(find_row(&report, "anchor"), "✓ anchor     vault: git (external)");
     }
     forge(&env);
     env.handoff(["bundle", RUN, "--output", "forged.bundle"]).success();
-    let proof = env.handoff(["prove", &format!("{RUN}/edit-a:patch")]).success();
-    env.write("repo/forged.json", &proof);
-    let said = env.handoff(["verify", "--bundle", "forged.bundle"]).exit(3).stdout;
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.af31cbdef700 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:34e5e1b6e056070c24483150f2e0d68c1a821d26c95dc488579bbf78b14a0bc4");
-    assert_eq!(verdict(&said), "✗ TAMPERED");
-    let said = env.handoff(["verify", "--proof", "forged.json"]).exit(3).stdout;
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.af31cbdef700 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:34e5e1b6e056070c24483150f2e0d68c1a821d26c95dc488579bbf78b14a0bc4");
-    assert_eq!(verdict(&said), "✗ NOT PROVEN");
+    let second_proof = env.handoff(["prove", &format!("{RUN}/edit-a:patch")]).success();
+    env.write("repo/forged.json", &second_proof);
+    let report = env.handoff(["verify", "--bundle", "forged.bundle"]).exit(3).stdout;
+    insta::assert_snapshot!(find_row(&report, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.af31cbdef700 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:34e5e1b6e056070c24483150f2e0d68c1a821d26c95dc488579bbf78b14a0bc4");
+    assert_eq!(verdict(&report), "✗ TAMPERED");
+    let verify_answer = env.handoff(["verify", "--proof", "forged.json"]).exit(3).stdout;
+    insta::assert_snapshot!(find_row(&verify_answer, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.af31cbdef700 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:34e5e1b6e056070c24483150f2e0d68c1a821d26c95dc488579bbf78b14a0bc4");
+    assert_eq!(verdict(&verify_answer), "✗ NOT PROVEN");
 }
 
 #[test]
-fn what_the_verifier_states_of_its_host_decides_about_the_claim() {
+fn verifier_settings_of_the_host_decide_the_claim() {
     let env = anchored();
     env.git(["config", "handoff.anchor.vault.guarantee", "external-immutable"]).success();
-    let claim = |env: &Environment, more: &[&str]| verify(env, more, 0)["claim"].as_str().unwrap().to_owned();
-    // Another verifier must be told whose key it is.
+    let claim =
+        |environment: &Environment, more: &[&str]| verify(environment, more, 0)["claim"].as_str().unwrap().to_owned();
+    // Another verifier needs the signer of the key.
     assert_eq!(claim(&env, &[]), "tamper-detecting");
-    let said = env.handoff(["verify", "--require", "tamper-evident", RUN]).exit(3).stdout;
-    assert_eq!(verdict(&said), "✗ MISMATCH");
-    insta::assert_snapshot!(find_row(&said, "required"), @"✗ required   tamper-evident was required; it takes trusted signers and an anchor that cannot be rewritten: your signers do not name the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg");
+    let report = env.handoff(["verify", "--require", "tamper-evident", RUN]).exit(3).stdout;
+    assert_eq!(verdict(&report), "✗ MISMATCH");
+    insta::assert_snapshot!(find_row(&report, "required"), @"✗ required   tamper-evident was required; it takes trusted signers and an anchor that cannot be rewritten: your signers do not name the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg");
     know(&env);
     assert_eq!(claim(&env, &[]), "tamper-evident");
     let _ = env.handoff(["verify", "--require", "tamper-evident", RUN]).success();
     assert_output!("anchor_git_evident", env.handoff(["verify", RUN]));
-    // A key that the verifier does not know, or an anchor that was not asked, allows no such claim.
+    // A key that the verifier does not know, or an unqueried anchor, allows no such claim.
     assert_eq!(claim(&env, &["--anchor", "local"]), "tamper-detecting");
-    let said = env.handoff(["verify", "--require", "tamper-evident", "--anchor", "local", RUN]).exit(3).stdout;
-    insta::assert_snapshot!(find_row(&said, "required"), @"✗ required   tamper-evident was required; it takes trusted signers and an anchor that cannot be rewritten: the strongest guarantee is detect");
+    let verify_answer = env.handoff(["verify", "--require", "tamper-evident", "--anchor", "local", RUN]).exit(3).stdout;
+    insta::assert_snapshot!(find_row(&verify_answer, "required"), @"✗ required   tamper-evident was required; it takes trusted signers and an anchor that cannot be rewritten: the strongest guarantee is detect");
     env.git(["config", "--unset", "handoff.signers"]).success();
     env.git(["config", "handoff.signingKey", ""]).success();
     assert_eq!(claim(&env, &[]), "tamper-detecting");
@@ -199,8 +200,8 @@ fn it_works_in_a_repository_of_the_other_object_format_and_with_branches() {
     assert!(log(&env).starts_with("refs/heads/evidence/logs/SHA256"), "{}", log(&env));
     env.git(["worktree", "add", "--quiet", "--detach", "../linked"]).success();
     for place in ["repo", "linked"] {
-        let said = env.handoff_in(place, ["verify", RUN]).success();
-        assert_eq!(find_row(&said, "anchor"), "✓ anchor     vault: git (external)");
+        let report = env.handoff_in(place, ["verify", RUN]).success();
+        assert_eq!(find_row(&report, "anchor"), "✓ anchor     vault: git (external)");
     }
 }
 
@@ -217,40 +218,40 @@ fn one_key_in_two_clones_has_one_log_there() {
     env.handoff_in("clone", ["anchor", "push"]).success();
     assert_eq!(env.git_in("vault.git", ["for-each-ref"]).success().lines().count(), 1);
     for (place, run) in [("repo", RUN), ("clone", "other")] {
-        let said = env.handoff_in(place, ["verify", run]).success();
-        assert_eq!(find_row(&said, "anchor"), "✓ anchor     vault: git (external)");
+        let report = env.handoff_in(place, ["verify", run]).success();
+        assert_eq!(find_row(&report, "anchor"), "✓ anchor     vault: git (external)");
     }
     env.handoff(["anchor", "push"]).success();
 }
 
 #[test]
-fn what_it_holds_of_our_key_is_missed_where_run_and_log_are_gone() {
+fn verify_misses_anchored_runs_when_run_and_log_are_gone() {
     let env = anchored();
     for reference in env.git(["for-each-ref", "--format=%(refname)", "refs/handoff"]).success().lines() {
         env.git(["update-ref", "-d", reference]).success();
     }
     for command in [&["verify", "--all"][..], &["anchor", "check"]] {
-        let said = env.handoff(command).exit(3);
+        let output = env.handoff(command).exit(3);
         let gone = format!("error: the ref refs/handoff/runs/{RUN} is gone, but the anchor vault holds the run\n");
-        assert_eq!(said.stderr, gone);
+        assert_eq!(output.stderr, gone);
     }
     let _ = env.handoff(["verify", "--all", "--anchor", "local"]).exit(3);
     env.shell("", "mv vault.git elsewhere.git").success();
-    let said = env.handoff(["verify", "--all"]).exit(3);
+    let output = env.handoff(["verify", "--all"]).exit(3);
     let failed = "$TEST/vault.git could not be read or written: `git ls-remote` failed with exit code 128: ";
     let silent = format!("error: the anchor vault does not say what it holds: {failed}");
-    assert!(said.stderr.starts_with(&silent), "{said}");
+    assert!(output.stderr.starts_with(&silent), "{output}");
     env.shell("", "mv elsewhere.git vault.git").success();
     // A log of our own key that was fetched says it as well.
     let log = log(&env);
     let fetched = log.replace("refs/handoff/", "refs/handoff/remotes/vault/");
     env.git(["fetch", "--quiet", "../vault.git", &format!("{log}:{fetched}")]).success();
     for command in [&["verify", "--all", "--anchor", "local"][..], &["verify", RUN]] {
-        let said = env.handoff(command).exit(3);
+        let later_output = env.handoff(command).exit(3);
         let gone = format!("error: the ref refs/handoff/runs/{RUN} is gone, but the log {fetched} holds the run\n");
-        assert_eq!(said.stderr, gone);
+        assert_eq!(later_output.stderr, gone);
     }
-    // A fetched run is held against it like one that was never gone.
+    // A fetched run is compared with it like one that was never deleted.
     env.handoff(["run", "plan.json"]).ends(1);
     env.git(["update-ref", "-d", &fetched]).success();
     env.handoff(["run", "plan.json"]).success();
@@ -258,8 +259,8 @@ fn what_it_holds_of_our_key_is_missed_where_run_and_log_are_gone() {
     env.git(["update-ref", &format!("refs/handoff/remotes/hub/runs/{RUN}"), &run]).success();
     env.git(["update-ref", "-d", &run]).success();
     env.git(["update-ref", "-d", &log]).success();
-    let said = env.handoff(["verify", "--all"]).exit(3);
-    assert_eq!(verdict(&said.stdout), "✗ TAMPERED");
+    let verify_output = env.handoff(["verify", "--all"]).exit(3);
+    assert_eq!(verdict(&verify_output.stdout), "✗ TAMPERED");
 }
 
 #[test]
@@ -281,13 +282,13 @@ fn a_tracked_file_redirects_no_anchor() {
     for path in ["../tracked", "../link"] {
         env.git(["config", "include.path", path]).success();
         // git itself would be led astray.
-        let seen = env.git(["ls-remote", vault]).success();
-        assert_eq!(seen, env.git(["ls-remote", evil]).success());
-        let said = env.handoff(["verify", "--json", RUN]).exit(3);
-        assert_eq!(json(&said)["anchors"][1]["standing"], "differs", "{said}");
+        let refs_before = env.git(["ls-remote", vault]).success();
+        assert_eq!(refs_before, env.git(["ls-remote", evil]).success());
+        let output = env.handoff(["verify", "--json", RUN]).exit(3);
+        assert_eq!(json(&output)["anchors"][1]["standing"], "differs", "{output}");
         for key in ["url.$TEST/evil.git.insteadof", "url.$TEST/evil.git.pushinsteadof", "remote.$TEST/vault.git.url"] {
             let why = "is ignored when an anchor is reached: a file inside the work tree sets it";
-            assert_eq!(find_line(&said.stderr, &format!("warning: `{key}`")), format!("warning: `{key}` {why}"));
+            assert_eq!(find_line(&output.stderr, &format!("warning: `{key}`")), format!("warning: `{key}` {why}"));
         }
         env.handoff(["anchor", "push"]).ends(3);
         // A remote that only a tracked file knows is none.
@@ -299,7 +300,7 @@ fn a_tracked_file_redirects_no_anchor() {
 }
 
 #[test]
-fn a_bundle_is_held_against_what_the_repository_knows() {
+fn verify_compares_a_bundle_with_the_repository() {
     let env = sealed();
     let plan = r#"{"id":"other","items":[{"id":"a","executor":"command","inputs":{"command":"true"}}]}"#;
     env.write("repo/other.json", plan);
@@ -312,6 +313,6 @@ fn a_bundle_is_held_against_what_the_repository_knows() {
     env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
     env.write("clone/other.json", plan);
     env.handoff_in("clone", ["run", "other.json"]).success();
-    let said = json(&env.handoff_in("clone", verify).exit(3));
-    insta::assert_snapshot!(masked(row(&said)), @"a log holds another run by this name: that of SHA256:… began with sha256:…; that of SHA256:… began with sha256:…");
+    let answer = json(&env.handoff_in("clone", verify).exit(3));
+    insta::assert_snapshot!(masked(row(&answer)), @"a log holds another run by this name: that of SHA256:… began with sha256:…; that of SHA256:… began with sha256:…");
 }

@@ -32,22 +32,25 @@ fn lose_all(env: &Environment) {
 
 fn silent(env: &Environment, why: &str) {
     for command in [&["anchor", "check"][..], &["verify", "--all"]] {
-        let said = env.handoff(command).exit(3);
-        assert!(said.stderr.starts_with(&format!("error: the anchor a does not say what it holds: {why}")), "{said}");
+        let output = env.handoff(command).exit(3);
+        assert!(
+            output.stderr.starts_with(&format!("error: the anchor a does not say what it holds: {why}")),
+            "{output}"
+        );
     }
 }
 
 #[test]
-fn a_git_anchor_behind_a_page_could_not_be_asked() {
+fn git_anchor_fails_behind_a_page() {
     let env = sealed();
     env.git_in("", ["init", "--quiet", "--bare", "vault.git"]).success();
     env.handoff(["anchor", "add", "a", "git", "../vault.git"]).success();
     env.handoff(["anchor", "push"]).success();
     lose_all(&env);
     insta::assert_snapshot!(env.handoff(["anchor", "check"]).exit(3).stderr, @"error: the ref refs/handoff/runs/handoff-dag-1 is gone, but the anchor a holds the run");
-    for (kind, body, shown) in PAGES {
+    for (kind, body, message) in PAGES {
         let url = format!("{}/vault.git", page(kind, body));
-        let end = if shown.is_empty() { String::new() } else { format!(": {shown}") };
+        let end = if message.is_empty() { String::new() } else { format!(": {message}") };
         let why = format!("{url} does not answer like a git repository, but with {kind}{end}");
         env.git(["config", "handoff.anchor.a.url", &url]).success();
         silent(&env, &why);
@@ -58,7 +61,7 @@ fn a_git_anchor_behind_a_page_could_not_be_asked() {
 }
 
 #[test]
-fn an_s3_anchor_behind_a_page_could_not_be_asked() {
+fn s3_anchor_fails_behind_a_page() {
     let env = sealed();
     let with = |key: &str, value: &str| env.git(["config", &format!("handoff.anchor.a.{key}"), value]).success();
     with("type", "s3");
@@ -72,9 +75,9 @@ fn an_s3_anchor_behind_a_page_could_not_be_asked() {
         ("application/xml", "<ListVersionsResult>", "the answer is not one of S3's: "),
         ("application/xml", "<ObjectLockConfiguration/>", ""),
     ];
-    for (kind, body, shown) in PAGES.into_iter().chain(own) {
-        let whole = shown.starts_with("S3 answers") || shown.starts_with("the answer");
-        let why = if whole { shown.to_owned() } else { format!("the answer is not one of S3's: {shown}") };
+    for (kind, body, message) in PAGES.into_iter().chain(own) {
+        let whole = message.starts_with("S3 answers") || message.starts_with("the answer");
+        let why = if whole { message.to_owned() } else { format!("the answer is not one of S3's: {message}") };
         let url = page(kind, body);
         with("endpoint", &url);
         silent(&env, &why);
@@ -108,45 +111,45 @@ fn a_server_that_lists_no_versions_is_not_configured() {
     for (at, (listing, why)) in listings.into_iter().enumerate() {
         let (url, _) =
             serve(move |request, _| Answer::ok(if request.contains("object-lock") { lock } else { listing }));
-        let said = env.handoff(["anchor", "add", &format!("place-{at}"), "s3", "evidence", "--endpoint", &url]);
+        let output = env.handoff(["anchor", "add", &format!("place-{at}"), "s3", "evidence", "--endpoint", &url]);
         match why {
             Some(why) => {
                 let error = format!("error: the answer is not one of S3's: {why}\n");
-                assert_eq!((said.stderr.as_str(), said.status), (error.as_str(), Some(1)));
+                assert_eq!((output.stderr.as_str(), output.status), (error.as_str(), Some(1)));
             }
-            None => said.ends(0),
+            None => output.ends(0),
         }
     }
 }
 
 #[test]
-fn what_is_put_and_not_locked_is_no_success() {
+fn push_fails_when_the_object_is_not_locked() {
     let env = sealed();
     let lock = "<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>";
     // It keeps what is put, and drops the headers that lock it.
-    let kept: Mutex<Vec<u8>> = Mutex::default();
+    let locked_object: Mutex<Vec<u8>> = Mutex::default();
     let (url, _) = serve(move |request, body| {
-        let mut kept = kept.lock().unwrap();
+        let mut stored = locked_object.lock().unwrap();
         if request.starts_with("PUT") {
-            *kept = body.to_vec();
+            *stored = body.to_vec();
             return Answer { status: "204 No Content", ..Answer::ok("") };
         }
-        if request.contains("object-lock") || kept.is_empty() {
+        if request.contains("object-lock") || stored.is_empty() {
             return Answer::ok(if request.contains("object-lock") { lock } else { "<ListVersionsResult/>" });
         }
         if !request.contains("versions=") {
-            return Answer::ok(kept.clone());
+            return Answer::ok(stored.clone());
         }
         let key = request.split("prefix=").nth(1).unwrap().split('&').next().unwrap();
-        let size = kept.len();
+        let size = stored.len();
         Answer::ok(format!(
             "<ListVersionsResult><EncodingType>url</EncodingType><Version><Key>{key}</Key><VersionId>1</VersionId>\
              <LastModified>2026-06-04T03:00:00Z</LastModified><Size>{size}</Size></Version></ListVersionsResult>"
         ))
     });
     env.handoff(["anchor", "add", "a", "s3", "evidence", "--endpoint", &url]).success();
-    let said = env.handoff(["anchor", "push"]).exit(1);
-    insta::assert_snapshot!(said.stderr, @"
+    let output = env.handoff(["anchor", "push"]).exit(1);
+    insta::assert_snapshot!(output.stderr, @"
     error: a: what was put of run handoff-dag-1 can be taken away again: it is under no retention
     hint: aws s3api create-bucket --object-lock-enabled-for-bucket --bucket NAME
     ");
@@ -184,10 +187,10 @@ fn a_refusal_of_s3_comes_with_what_helps() {
             headers: "Date: Mon, 01 Jan 2024 00:00:00 GMT\r\n".to_owned(),
             body: format!("<Error><Code>{code}</Code><Message>It says why.</Message></Error>").into(),
         });
-        let said = env.handoff(["anchor", "add", "a", "s3", "evidence", "--endpoint", &url]).exit(1);
-        assert_eq!(find_line(&said.stderr, "hint: "), format!("hint: {hint}"), "{code}");
+        let output = env.handoff(["anchor", "add", "a", "s3", "evidence", "--endpoint", &url]).exit(1);
+        assert_eq!(find_line(&output.stderr, "hint: "), format!("hint: {hint}"), "{code}");
         if code == "RequestTimeTooSkewed" {
-            insta::assert_snapshot!(find_line(&said.stderr, "error: "), @"error: S3 answers RequestTimeTooSkewed (status 403): It says why. Its answer is dated Mon, 01 Jan 2024 00:00:00 GMT, and it is 2026-06-04T02:00:05.000Z here.");
+            insta::assert_snapshot!(find_line(&output.stderr, "error: "), @"error: S3 answers RequestTimeTooSkewed (status 403): It says why. Its answer is dated Mon, 01 Jan 2024 00:00:00 GMT, and it is 2026-06-04T02:00:05.000Z here.");
         }
     }
 }
@@ -196,13 +199,13 @@ fn a_refusal_of_s3_comes_with_what_helps() {
 fn a_time_stamping_authority_behind_a_page_is_not_configured() {
     let env = sealed();
     let ca = Authority::new(&env.path().join("tsa"), &["-algorithm", "ed25519"]).ca();
-    for (kind, body, shown) in PAGES {
-        let said = env.handoff(["anchor", "add", "tsa", "rfc3161", &page(kind, body), "--ca", &ca]).exit(1);
-        let shown = if body.is_empty() { "it is empty" } else { shown };
-        assert!(said.stderr.starts_with(&format!("error: the answer is no time stamp: {shown}")), "{said}");
+    for (kind, body, text) in PAGES {
+        let output = env.handoff(["anchor", "add", "tsa", "rfc3161", &page(kind, body), "--ca", &ca]).exit(1);
+        let message = if body.is_empty() { "it is empty" } else { text };
+        assert!(output.stderr.starts_with(&format!("error: the answer is no time stamp: {message}")), "{output}");
     }
     let down = |_: &str, _: &[u8]| Answer { status: "502 Bad Gateway", ..Answer::ok("<h1>Bad Gateway</h1>") };
-    let said = env.handoff(["anchor", "add", "tsa", "rfc3161", &serve(down).0, "--ca", &ca]).exit(1);
-    assert!(said.stderr.starts_with("error: it answers with status 502: <h1>Bad Gateway</h1>"), "{said}");
+    let output = env.handoff(["anchor", "add", "tsa", "rfc3161", &serve(down).0, "--ca", &ca]).exit(1);
+    assert!(output.stderr.starts_with("error: it answers with status 502: <h1>Bad Gateway</h1>"), "{output}");
     assert!(env.handoff(["anchor", "list"]).success().starts_with("local"), "{RUN}");
 }

@@ -32,8 +32,8 @@ fn configure(env: &Environment, settings: &[(&str, &str)]) {
     }
 }
 
-/// Returns the program that the page about programs shows.
-fn shown() -> String {
+/// Returns the program on the page about programs.
+fn example_program() -> String {
     let page = include_str!("../../docs/how-to/write-an-anchor.md");
     let block = page.split("<!-- tried: folder -->\n```sh\n").nth(1).unwrap();
     block.split("```").next().unwrap().to_owned()
@@ -42,10 +42,10 @@ fn shown() -> String {
 #[test]
 fn a_kind_of_ones_own_is_configured_and_judged_like_the_others() {
     let env = sealed();
-    install(&env, "folder", &shown());
+    install(&env, "folder", &example_program());
     let place = env.path().join("write once");
     let add =
-        |name: &str, place: &Path| env.handoff(["anchor", "add", name, "program", "folder", place.to_str().unwrap()]);
+        |name: &str, folder: &Path| env.handoff(["anchor", "add", name, "program", "folder", folder.to_str().unwrap()]);
     let failed = add("vault", &place).exit(1);
     let why = find_line(&failed.stderr, "error: ");
     assert!(why.starts_with("error: it could not be reached: git-handoff-anchor-folder failed with exit status: 1: "));
@@ -83,8 +83,8 @@ fn a_program_that_misbehaves_is_never_a_pass() {
         configure(&env, &[("type", kind), ("url", "place")]);
         let report = verify(&env, &[], 3);
         assert_eq!(report["failure"], "anchor-missing");
-        let said = row(&report);
-        assert!(said.starts_with(&format!("vault: it could not be reached: {why}")), "{kind}: {said}");
+        let detail = row(&report);
+        assert!(detail.starts_with(&format!("vault: it could not be reached: {why}")), "{kind}: {detail}");
     }
     install(&env, "endless", "#!/bin/sh\nyes\n");
     configure(&env, &[("type", "endless")]);
@@ -162,9 +162,9 @@ fn a_program_ends_with_git_handoff() {
 fn of_processes(file: &str, program: &str) -> Vec<String> {
     let read = |path: PathBuf| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).ok();
     let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok).map(|entry| entry.path());
-    let named =
+    let matching =
         processes.filter(|path| program.is_empty() || read(path.join("comm")).is_some_and(|n| n.trim() == program));
-    named.filter_map(|path| read(path.join(file))).collect()
+    matching.filter_map(|path| read(path.join(file))).collect()
 }
 
 /// A server that records the head of each request, and what can be seen of processes meanwhile.
@@ -204,14 +204,14 @@ impl Seen {
 #[test]
 fn a_secret_is_on_no_command_line_and_in_no_environment_of_another() {
     let env = sealed();
-    let seen = Seen::default();
-    configure(&env, &[("type", "s3"), ("bucket", "evidence"), ("endpoint", &seen.serve())]);
+    let captured = Seen::default();
+    configure(&env, &[("type", "s3"), ("bucket", "evidence"), ("endpoint", &captured.serve())]);
     let mut command = env.command("git-handoff", "repo");
     command.args(["verify", RUN]).env("AWS_ACCESS_KEY_ID", "AKID").env("AWS_SECRET_ACCESS_KEY", SECRET);
     command.env("AWS_SESSION_TOKEN", format!("token-{SECRET}"));
     env.ended(command).ends(3);
     let (heads, arguments, of_curl) =
-        (seen.heads.lock().unwrap(), seen.arguments.lock().unwrap(), seen.of_curl.lock().unwrap());
+        (captured.heads.lock().unwrap(), captured.arguments.lock().unwrap(), captured.of_curl.lock().unwrap());
     assert!(heads[0].contains("Credential=AKID/") && heads[0].contains(&format!("token-{SECRET}")), "{}", heads[0]);
     assert!(arguments.iter().any(|line| line.starts_with("curl\0")), "curl ran meanwhile");
     assert!(!arguments.iter().any(|line| line.contains(SECRET)));
@@ -223,8 +223,8 @@ fn a_secret_is_on_no_command_line_and_in_no_environment_of_another() {
 #[test]
 fn the_configuration_goes_before_the_environment_and_that_before_the_file() {
     let env = sealed();
-    let seen = Seen::default();
-    configure(&env, &[("type", "s3"), ("bucket", "evidence"), ("endpoint", &seen.serve())]);
+    let captured = Seen::default();
+    configure(&env, &[("type", "s3"), ("bucket", "evidence"), ("endpoint", &captured.serve())]);
     env.write(
         "home/.aws/credentials",
         "[default]\naws_access_key_id=F\naws_secret_access_key = s\n# [other]\n[ other ]\naws_access_key_id = O\n\
@@ -234,10 +234,10 @@ fn the_configuration_goes_before_the_environment_and_that_before_the_file() {
     let ask = |variables: &[(&str, &str)]| {
         let mut command = env.command("git-handoff", "repo");
         command.args(["verify", "--json", RUN]).envs(variables.iter().copied());
-        let said = env.ended(command).exit(3);
-        let asked = std::mem::take(&mut *seen.heads.lock().unwrap()).join("\n");
-        let key = asked.split("Credential=").nth(1).map(|rest| rest.split('/').next().unwrap().to_owned());
-        (key, asked.contains("x-amz-security-token: tok"), row(&super::json(&said)).to_owned())
+        let output = env.ended(command).exit(3);
+        let heads = std::mem::take(&mut *captured.heads.lock().unwrap()).join("\n");
+        let key = heads.split("Credential=").nth(1).map(|rest| rest.split('/').next().unwrap().to_owned());
+        (key, heads.contains("x-amz-security-token: tok"), row(&super::json(&output)).to_owned())
     };
     let key = |variables: &[(&str, &str)]| ask(variables).0;
     assert_eq!(key(&[]).as_deref(), Some("F"));
@@ -259,7 +259,7 @@ fn the_configuration_goes_before_the_environment_and_that_before_the_file() {
 }
 
 #[test]
-fn without_curl_the_way_out_is_named() {
+fn missing_curl_gives_a_hint() {
     let env = sealed();
     let folder = env.path().join("few");
     fs::create_dir(&folder).unwrap();
@@ -270,9 +270,9 @@ fn without_curl_the_way_out_is_named() {
     configure(&env, &[("type", "s3"), ("bucket", "evidence"), ("endpoint", "http://127.0.0.1:1")]);
     let mut command = env.command("git-handoff", "repo");
     command.args(["verify", "--json", RUN]).env("PATH", folder);
-    let said = env.ended(command).exit(3);
+    let output = env.ended(command).exit(3);
     assert_eq!(
-        row(&super::json(&said)),
+        row(&super::json(&output)),
         "vault: it could not be reached: curl is missing, which sends requests; install it: sudo apt-get install curl"
     );
 }
@@ -304,10 +304,13 @@ fn signature(head: &str, signed: &str, scope: &str) -> String {
 }
 
 #[test]
-fn requests_are_signed_as_aws_says() {
+fn requests_match_the_aws_signature_examples() {
     let env = sealed();
-    let seen = Seen::default();
-    configure(&env, &[("type", "s3"), ("bucket", "evidence"), ("endpoint", &seen.serve()), ("region", "eu-central-1")]);
+    let captured = Seen::default();
+    configure(
+        &env,
+        &[("type", "s3"), ("bucket", "evidence"), ("endpoint", &captured.serve()), ("region", "eu-central-1")],
+    );
     for (arguments, code) in [(&["verify", RUN][..], 3), (&["anchor", "push"], 1)] {
         let mut command = env.command("git-handoff", "repo");
         command
@@ -317,7 +320,7 @@ fn requests_are_signed_as_aws_says() {
             .env("AWS_SESSION_TOKEN", "tok/en==");
         env.ended(command).ends(code);
     }
-    let heads = seen.heads.lock().unwrap();
+    let heads = captured.heads.lock().unwrap();
     assert!(heads.iter().any(|head| head.starts_with("PUT ")) && heads[0].starts_with("GET "), "{heads:?}");
     for head in heads.iter() {
         let between = |from: &str, to: &str| head.split(from).nth(1).unwrap().split(to).next().unwrap().to_owned();

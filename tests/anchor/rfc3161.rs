@@ -41,7 +41,7 @@ fn is_moment(text: &str) -> bool {
 }
 
 #[test]
-fn a_time_is_shown_and_changes_no_claim() {
+fn time_stamp_appears_and_changes_no_claim() {
     let env = sealed();
     let authority = authority(&env);
     add(&env, &authority, &authority.serve(|reply| reply));
@@ -58,15 +58,15 @@ fn a_time_is_shown_and_changes_no_claim() {
     assert_eq!(find_row(&text, "time"), format!("✓ time       sealed by {}, says tsa", time(&after)));
     insta::assert_snapshot!(env.handoff(["anchor", "push"]).success(), @"tsa  up-to-date  time stamp  handoff-dag-1");
     let checked = env.handoff(["anchor", "check"]).success();
-    let held = format!("handoff-dag-1  tsa    time    holds  sealed by {}", time(&after));
-    assert_eq!(find_line(&checked, "handoff-dag-1  tsa "), held);
+    let expected = format!("handoff-dag-1  tsa    time    holds  sealed by {}", time(&after));
+    assert_eq!(find_line(&checked, "handoff-dag-1  tsa "), expected);
     let url = env.git(["config", "handoff.anchor.tsa.url"]).success();
     let listed = env.handoff(["anchor", "list"]).success();
     assert_eq!(find_line(&listed, "tsa "), format!("tsa    rfc3161  time    {}", url.trim()));
 }
 
 #[test]
-fn stock_openssl_accepts_what_is_kept() {
+fn stock_openssl_accepts_stored_tokens() {
     let (env, authority) = stamped();
     let name = env.git(["ls-tree", "--name-only", STAMPS]).success();
     let token = env.git(["cat-file", "blob", &format!("{STAMPS}:{}", name.trim())]).raw;
@@ -95,7 +95,7 @@ fn authorities_sign_with_what_is_in_use() {
 type Bend = Box<dyn Fn(Vec<u8>) -> Vec<u8> + Send + Sync>;
 
 #[test]
-fn a_token_that_proves_nothing_is_never_kept() {
+fn push_rejects_a_token_that_proves_nothing() {
     let env = sealed();
     let authority = authority(&env);
     add(&env, &authority, &authority.serve(|reply| reply));
@@ -126,8 +126,8 @@ fn a_token_that_proves_nothing_is_never_kept() {
     ];
     for (why, lie) in lies {
         env.git(["config", "handoff.anchor.tsa.url", &authority.serve(lie)]).success();
-        let said = env.handoff(["anchor", "push"]).exit(1);
-        assert_eq!(said.stderr, format!("error: tsa: {why}\n"));
+        let output = env.handoff(["anchor", "push"]).exit(1);
+        assert_eq!(output.stderr, format!("error: tsa: {why}\n"));
         assert_eq!(refs(&env), before);
     }
     // An answer to another request about the same root, and one of an untrusted authority.
@@ -140,8 +140,8 @@ fn a_token_that_proves_nothing_is_never_kept() {
             if round == 1 { std::mem::replace(&mut *heard, reply) } else { heard.clone() }
         });
         env.git(["config", "handoff.anchor.tsa.url", &url]).success();
-        let said = env.handoff(["anchor", "push"]).exit(1);
-        assert_eq!(said.stderr, format!("error: tsa: {why}\n"));
+        let output = env.handoff(["anchor", "push"]).exit(1);
+        assert_eq!(output.stderr, format!("error: tsa: {why}\n"));
     }
     env.git(["config", "handoff.anchor.tsa.url", &other.serve(|reply| reply)]).success();
     insta::assert_snapshot!(env.handoff(["anchor", "push"]).exit(1).stderr, @"error: tsa: the certificate of its signer is not vouched for: InvalidSignatureForPublicKey");
@@ -199,23 +199,27 @@ fn a_forged_token_proves_nothing() {
 }
 
 #[test]
-fn whom_to_trust_is_said_outside_the_work_tree() {
+fn ca_file_must_lie_outside_the_work_tree() {
     let (env, authority) = stamped();
     std::fs::copy(authority.ca(), env.repo().join("ca.pem")).unwrap();
-    let said = env.handoff(["anchor", "add", "x", "rfc3161", "http://127.0.0.1:1/", "--ca", "ca.pem"]).exit(1);
-    insta::assert_snapshot!(said.stderr, @"
+    let output = env.handoff(["anchor", "add", "x", "rfc3161", "http://127.0.0.1:1/", "--ca", "ca.pem"]).exit(1);
+    insta::assert_snapshot!(output.stderr, @"
     error: `handoff.anchor.x.ca` names $TEST/repo/ca.pem, which lies inside the work tree
     hint: move it out of the work tree, or name it for this once: --signers FILE, --revoked FILE
     ");
     env.write("empty.pem", "");
-    let said = env.handoff(["anchor", "add", "x", "rfc3161", "http://127.0.0.1:1/", "--ca", "../empty.pem"]).exit(1);
-    insta::assert_snapshot!(said.stderr, @"error: the file of CA certificates holds none that can be read");
+    let anchor_output =
+        env.handoff(["anchor", "add", "x", "rfc3161", "http://127.0.0.1:1/", "--ca", "../empty.pem"]).exit(1);
+    insta::assert_snapshot!(anchor_output.stderr, @"error: the file of CA certificates holds none that can be read");
     for (url, why) in [
         ("ftp://host/", "the setting `handoff.anchor.x.url` is no URL of HTTP"),
         ("http://127.0.0.1:1/", "it could not be reached: Failed to connect to 127.0.0.1 port 1: "),
     ] {
-        let said = env.handoff(["anchor", "add", "x", "rfc3161", url, "--ca", &authority.ca()]).exit(1);
-        assert!(find_line(&said.stderr, "error: ").starts_with(&format!("error: {why}")), "{said}");
+        let untrusted_output = env.handoff(["anchor", "add", "x", "rfc3161", url, "--ca", &authority.ca()]).exit(1);
+        assert!(
+            find_line(&untrusted_output.stderr, "error: ").starts_with(&format!("error: {why}")),
+            "{untrusted_output}"
+        );
     }
     let ca = env.path().join("moved.pem");
     env.git(["config", "handoff.anchor.tsa.ca", ca.to_str().unwrap()]).success();
@@ -279,11 +283,13 @@ fn time_stamps_travel_with_their_run_and_foreign_ones_stay() {
 }
 
 #[test]
-fn a_stamp_says_no_more_than_its_clock_can() {
+fn stamp_accuracy_limits_its_claim() {
     let (env, authority) = stamped();
     let name = env.git(["ls-tree", "--name-only", STAMPS]).success();
     let honest = env.git(["cat-file", "blob", &format!("{STAMPS}:{}", name.trim())]).raw;
-    let at = |env: &Environment| time(&verify(env, &[], 0)).parse::<git_handoff::model::time::Moment>().unwrap();
+    let at = |environment: &Environment| {
+        time(&verify(environment, &[], 0)).parse::<git_handoff::model::time::Moment>().unwrap()
+    };
     let before = at(&env);
     // The accuracy of a second becomes one of 100.
     let coarse = |info: Vec<u8>| {
@@ -296,7 +302,7 @@ fn a_stamp_says_no_more_than_its_clock_can() {
 }
 
 #[test]
-fn a_stamp_from_before_the_run_is_contradicted_wherever_it_is_shown() {
+fn stamp_from_before_the_run_is_contradicted() {
     let env = Environment::example("handoff-dag");
     let at = |clock: &str, arguments: &[&str]| {
         let mut command = env.command("git-handoff", "repo");
@@ -312,23 +318,23 @@ fn a_stamp_from_before_the_run_is_contradicted_wherever_it_is_shown() {
     let report = json(&at(ahead, &["verify", "--json", RUN]).exit(0));
     let stamped = report["times"][0]["at"].as_str().unwrap();
     assert!(is_moment(stamped), "{report}");
-    let held = format!("tsa held the seal at {stamped}, {but}");
-    assert_eq!(report["times"][0]["detail"], held);
-    let said = at(ahead, &["verify", RUN]).success();
-    assert_eq!(find_row(&said, "anchor"), format!("✓ anchor     local (detect); {held}"));
-    let said = at(ahead, &["anchor", "check"]).success();
-    let row = format!("handoff-dag-1  tsa    time    holds  sealed by {stamped}; {held}");
-    assert_eq!(find_line(&said, "handoff-dag-1  tsa "), row);
+    let time_detail = format!("tsa held the seal at {stamped}, {but}");
+    assert_eq!(report["times"][0]["detail"], time_detail);
+    let verify_answer = at(ahead, &["verify", RUN]).success();
+    assert_eq!(find_row(&verify_answer, "anchor"), format!("✓ anchor     local (detect); {time_detail}"));
+    let stdout = at(ahead, &["anchor", "check"]).success();
+    let row = format!("handoff-dag-1  tsa    time    holds  sealed by {stamped}; {time_detail}");
+    assert_eq!(find_line(&stdout, "handoff-dag-1  tsa "), row);
     // To a verifier of our days the run itself is from the future.
-    let said = env.handoff(["verify", RUN]).success();
+    let report_now = env.handoff(["verify", RUN]).success();
     let own = "the run dates its seal 2040-01-01T00:00:00.000Z, and it is 2026-06-04T02:00:10.000Z here: one of the two \
                clocks is wrong";
-    let held = format!("tsa held the seal at {}, {but}", report["times"][0]["at"].as_str().unwrap());
-    assert_eq!(find_row(&said, "anchor"), format!("✓ anchor     local (detect); {own}; {held}"));
+    let stamp_detail = format!("tsa held the seal at {}, {but}", report["times"][0]["at"].as_str().unwrap());
+    assert_eq!(find_row(&report_now, "anchor"), format!("✓ anchor     local (detect); {own}; {stamp_detail}"));
 }
 
 #[test]
-fn a_driver_whose_clock_is_behind_the_run_says_so() {
+fn driver_warns_when_its_clock_is_behind_the_run() {
     let env = Environment::example("handoff-dag");
     env.handoff(["submit", "plan.json"]).success();
     let run = |clock: &str, id: &str| {
@@ -336,8 +342,8 @@ fn a_driver_whose_clock_is_behind_the_run_says_so() {
         command.args(["run", id]).env("HANDOFF_CLOCK", clock);
         env.ended(command).exit(0).stderr
     };
-    let said = run("2026-06-01T00:00:00.000Z", RUN);
-    insta::assert_snapshot!(said, @"
+    let stderr = run("2026-06-01T00:00:00.000Z", RUN);
+    insta::assert_snapshot!(stderr, @"
     it is 2026-06-01T00:00:00.000Z here, and the run dates its last entry 2026-06-04T02:00:04.000Z: one of the two clocks is wrong, and what follows gets that date
     ▶ edit-a  attempt 1
     ✓ edit-a  done in 0ms, 1 product
@@ -356,7 +362,7 @@ fn a_driver_whose_clock_is_behind_the_run_says_so() {
 }
 
 #[test]
-fn who_may_vouch_for_an_authority() {
+fn authority_certificate_needs_the_right_extensions() {
     let plain = "basicConstraints = critical, CA:TRUE\n";
     let cases = [
         ("keyUsage = critical, keyCertSign\n", true),
@@ -370,13 +376,16 @@ fn who_may_vouch_for_an_authority() {
         let authority = Authority::new(&env.path().join(format!("tsa{at}")), P256);
         authority.under(&(plain.to_owned() + extensions));
         let url = authority.serve(|reply| reply);
-        let said = env.handoff(["anchor", "add", &format!("tsa{at}"), "rfc3161", &url, "--ca", &authority.ca()]);
-        assert_eq!(said.status, Some(i32::from(!fine)), "{extensions}: {said}");
-        assert!(fine || said.stderr.starts_with("error: the certificate of its signer is not vouched for: "), "{said}");
+        let output = env.handoff(["anchor", "add", &format!("tsa{at}"), "rfc3161", &url, "--ca", &authority.ca()]);
+        assert_eq!(output.status, Some(i32::from(!fine)), "{extensions}: {output}");
+        assert!(
+            fine || output.stderr.starts_with("error: the certificate of its signer is not vouched for: "),
+            "{output}"
+        );
     }
-    let (env, authority) = stamped();
+    let (second_env, authority) = stamped();
     authority.end_ca();
-    let report = verify(&env, &[], 0);
+    let report = verify(&second_env, &[], 0);
     insta::assert_snapshot!(time(&report), @"the certificate of its signer is not vouched for: UnknownIssuer; a CA certificate of yours was not valid then, or signs none");
 }
 

@@ -42,8 +42,8 @@ fn from_adding_it_to_the_strongest_claim() {
     let loose = "error: the bucket has no Object Lock, so its writers could change the objects";
     let none = "error: S3 answers NoSuchBucket (status 404): The specified bucket does not exist";
     for (bucket, why) in [("plain", loose), ("nowhere", none)] {
-        let said = env.handoff(["anchor", "add", "lock", "s3", bucket, "--endpoint", &moto.url()]).exit(1);
-        assert_eq!(find_line(&said.stderr, "error: "), why);
+        let output = env.handoff(["anchor", "add", "lock", "s3", bucket, "--endpoint", &moto.url()]).exit(1);
+        assert_eq!(find_line(&output.stderr, "error: "), why);
     }
     add(&env, &moto.url());
     assert_eq!(row(&verify(&env, &[], 3)), "lock: it holds nothing of the run");
@@ -69,10 +69,10 @@ fn from_adding_it_to_the_strongest_claim() {
 }
 
 #[test]
-fn what_is_put_over_it_later_does_not_count() {
+fn verify_ignores_later_object_versions() {
     let (env, moto) = locked();
     let path = moto.only_object("evidence");
-    let held = moto.send("GET", &path, &[], "");
+    let stored = moto.send("GET", &path, &[], "");
     forge(&env);
     let before = refs(&env);
     let pushed = env.handoff(["anchor", "push"]).exit(3);
@@ -80,11 +80,11 @@ fn what_is_put_over_it_later_does_not_count() {
     error: lock: it holds the root 686de33f of run handoff-dag-1, ours is 85e4cc93; what it holds was there first
     hint: git handoff anchor check handoff-dag-1
     ");
-    assert_eq!((refs(&env), moto.send("GET", &path, &[], "")), (before, held.clone()));
+    assert_eq!((refs(&env), moto.send("GET", &path, &[], "")), (before, stored.clone()));
     // A writer of the bucket covers the true root with the forged one and a delete marker.
     let forged = verify(&env, &["--anchor", "local"], 0)["root"].as_str().unwrap().to_owned();
-    let true_root = serde_json::from_str::<Value>(&held).unwrap()["root"].as_str().unwrap().to_owned();
-    moto.send("PUT", &path, &[("x-amz-object-lock-mode", "COMPLIANCE"), UNTIL], &held.replace(&true_root, &forged));
+    let true_root = serde_json::from_str::<Value>(&stored).unwrap()["root"].as_str().unwrap().to_owned();
+    moto.send("PUT", &path, &[("x-amz-object-lock-mode", "COMPLIANCE"), UNTIL], &stored.replace(&true_root, &forged));
     moto.send("DELETE", &path, &[], "");
     let report = verify(&env, &[], 3);
     assert_eq!((&report["failure"], &report["anchors"][1]["standing"]), (&"root".into(), &"differs".into()));
@@ -100,9 +100,9 @@ fn later_versions_are_reported_and_harmless() {
     moto.send("PUT", &path, &[], "something else");
     moto.send("DELETE", &path, &[], "");
     let report = verify(&env, &[], 0);
-    let said =
+    let expected =
         "lock: s3 (external-immutable); lock: 2 versions or delete markers were put over it later, which do not count";
-    assert_eq!(row(&report), said);
+    assert_eq!(row(&report), expected);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_retention_that_can_be_lifted_or_has_ended_is_worth_less() {
 }
 
 #[test]
-fn what_does_not_verify_is_not_put_where_it_stays() {
+fn push_refuses_a_run_that_does_not_verify() {
     let (env, moto) = (with_rights(), Moto::start());
     moto.bucket("evidence");
     add(&env, &moto.url());
@@ -156,9 +156,9 @@ fn an_answer_that_is_none_is_never_a_pass() {
     add(&env, &url);
     let endless = "<ListVersionsResult><IsTruncated>true</IsTruncated><NextKeyMarker>a</NextKeyMarker>\
                    <NextVersionIdMarker>b</NextVersionIdMarker></ListVersionsResult>";
-    let named = |request: &str| request.split("prefix=").nth(1).unwrap().split('&').next().unwrap().to_owned();
+    let prefix_in = |request: &str| request.split("prefix=").nth(1).unwrap().split('&').next().unwrap().to_owned();
     let listing = move |request: &str| {
-        let key = named(request).replace("%2F", "/").replace("%21", "!");
+        let key = prefix_in(request).replace("%2F", "/").replace("%21", "!");
         format!(
             "<ListVersionsResult><IsTruncated>false</IsTruncated><Version><Key>{key}</Key><VersionId>1</VersionId>\
              <LastModified>2026-06-01T00:00:00.000Z</LastModified></Version></ListVersionsResult>"
@@ -190,14 +190,14 @@ fn an_answer_that_is_none_is_never_a_pass() {
         ("what it holds in the place of the run is about run other of the key SHA256:x", object(other_run)),
     ];
     for (why, lie) in lies {
-        let (url, asked) = serve(move |request, _| lie(request));
-        env.git(["config", "handoff.anchor.lock.endpoint", &url]).success();
+        let (second_url, requests) = serve(move |request, _| lie(request));
+        env.git(["config", "handoff.anchor.lock.endpoint", &second_url]).success();
         let output = env.handoff(["verify", "--json", RUN]).exit(3);
         let report = json(&output);
         assert_eq!(report["failure"], "anchor-missing");
         assert_eq!(row(&report), format!("lock: {why}"));
         assert!(!format!("{output}").contains(SECRET) && !format!("{output}").contains("X-Amz-Signature"), "{output}");
-        assert!(asked.lock().unwrap().iter().all(|(request, _)| !request.contains(SECRET)));
+        assert!(requests.lock().unwrap().iter().all(|(request, _)| !request.contains(SECRET)));
     }
 }
 
@@ -238,24 +238,24 @@ fn a_place_that_is_down_or_silent_is_given_up() {
 fn an_endpoint_whose_answers_could_be_changed_on_the_way_is_refused() {
     let env = sealed();
     for url in ["http://minio.example.com:9000", "http://localhost.example.com", "ftp://localhost", "http://[::1]x"] {
-        let said = env.handoff(["anchor", "add", "lock", "s3", "evidence", "--endpoint", url]).exit(1);
+        let output = env.handoff(["anchor", "add", "lock", "s3", "evidence", "--endpoint", url]).exit(1);
         assert_eq!(
-            said.stderr,
+            output.stderr,
             "error: the setting `handoff.anchor.lock.endpoint` is neither an https:// URL nor one of this machine: answers could be changed on the way\nhint: git config --show-origin --get-all handoff.anchor.lock.endpoint\n"
         );
     }
 }
 
 #[test]
-fn what_it_holds_of_our_key_is_missed_where_run_and_log_are_gone() {
+fn verify_misses_anchored_runs_when_run_and_log_are_gone() {
     let (env, _moto) = locked();
     for reference in env.git(["for-each-ref", "--format=%(refname)", "refs/handoff"]).success().lines() {
         env.git(["update-ref", "-d", reference]).success();
     }
     for command in [&["verify", "--all"][..], &["anchor", "check"]] {
-        let said = env.handoff(command).exit(3);
+        let output = env.handoff(command).exit(3);
         let gone = format!("error: the ref refs/handoff/runs/{RUN} is gone, but the anchor lock holds the run\n");
-        assert_eq!(said.stderr, gone);
+        assert_eq!(output.stderr, gone);
     }
     // To another key it is nothing that is missed.
     env.git(["config", "handoff.signingKey", ""]).success();

@@ -4,11 +4,11 @@ use super::{RUN, sealed};
 use crate::common::report::find_line;
 
 #[test]
-fn what_makes_no_sense_is_refused_before_it_is_written() {
+fn anchor_add_rejects_invalid_arguments() {
     let env = sealed();
     env.git_in("", ["init", "--quiet", "--bare", "vault.git"]).success();
     let before = env.git(["config", "--list", "--local"]).success();
-    let named = |name: &str| {
+    let name_error = |name: &str| {
         format!(
             "{name:?} is no name for an anchor: letters, digits, `-`, `_` and `.`, and not \"local\", which is always there"
         )
@@ -22,15 +22,15 @@ fn what_makes_no_sense_is_refused_before_it_is_written() {
         (&["vault", "git", "../nowhere"], nowhere),
         (&["vault", "git", "."], itself),
         (&["vault", "git", "file:///nowhere.git"], "file:///nowhere.git could not be read or written"),
-        (&["local", "git", "../vault.git"], &named("local")),
-        (&["a b", "git", "../vault.git"], &named("a b")),
+        (&["local", "git", "../vault.git"], &name_error("local")),
+        (&["a b", "git", "../vault.git"], &name_error("a b")),
         (&["vault", "--guarantee", "total", "git", "../vault.git"], guarantee),
         (&["vault", "--timeout", "0", "git", "../vault.git"], timeout),
         (&["vault", "git", "../vault.git", "--branches", "a b"], branches),
     ];
     for (arguments, why) in refused {
-        let said = env.handoff(["anchor", "add"].iter().chain(*arguments)).exit(1);
-        assert_eq!(find_line(&said.stderr, "error: "), format!("error: {why}"), "{arguments:?}");
+        let output = env.handoff(["anchor", "add"].iter().chain(*arguments)).exit(1);
+        assert_eq!(find_line(&output.stderr, "error: "), format!("error: {why}"), "{arguments:?}");
         assert_eq!(env.git(["config", "--list", "--local"]).success(), before, "{arguments:?}");
     }
     env.handoff(["anchor", "add", "vault", "git", "../vault.git"]).success();
@@ -41,7 +41,7 @@ fn what_makes_no_sense_is_refused_before_it_is_written() {
 }
 
 #[test]
-fn what_is_misspelt_makes_no_anchor_weaker() {
+fn misspelt_settings_weaken_no_anchor() {
     let env = sealed();
     for (key, value, why) in [
         ("type", "magic", "the setting `handoff.anchor.vault.type` is no kind of anchor"),
@@ -57,15 +57,15 @@ fn what_is_misspelt_makes_no_anchor_weaker() {
         env.git(["config", "handoff.anchor.vault.type", "git"]).success();
         env.git(["config", "handoff.anchor.vault.url", "../vault.git"]).success();
         env.git(["config", &format!("handoff.anchor.vault.{key}"), value]).success();
-        let said = env.handoff(["verify", RUN]).exit(1);
-        assert_eq!(find_line(&said.stderr, "error: "), format!("error: {why}"));
-        assert!(find_line(&said.stderr, "hint: ").starts_with("hint: git config --"), "{said}");
+        let output = env.handoff(["verify", RUN]).exit(1);
+        assert_eq!(find_line(&output.stderr, "error: "), format!("error: {why}"));
+        assert!(find_line(&output.stderr, "hint: ").starts_with("hint: git config --"), "{output}");
         env.git(["config", "--remove-section", "handoff.anchor.vault"]).success();
     }
 }
 
 #[test]
-fn what_cannot_be_published_is_refused() {
+fn anchor_add_rejects_unpublishable_settings() {
     let env = sealed();
     insta::assert_snapshot!(env.handoff(["anchor", "push"]).exit(1).stderr, @"
     error: no anchor is configured

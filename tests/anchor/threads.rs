@@ -1,5 +1,5 @@
 //! Threads and anchors: a `git` anchor's log says how far a thread went, a bucket has an object for
-//! each length, and time stamps are kept beside the thread.
+//! each length, and time stamps are stored with the thread.
 
 use serde_json::Value;
 
@@ -58,10 +58,10 @@ fn stamped() -> (Environment, Authority) {
 
 /// Returns the row `anchor` of a thread, with how the command ended.
 fn row(env: &Environment, thread: &str) -> (i32, String) {
-    let said = env.handoff(["thread", "verify", thread, "--json"]);
-    let report: Value = json(&said);
+    let output = env.handoff(["thread", "verify", thread, "--json"]);
+    let report: Value = json(&output);
     answers::hold_answer(&report);
-    (said.status.expect("it ends"), report["checks"]["anchor"]["detail"].as_str().expect("a row").to_owned())
+    (output.status.expect("it ends"), report["checks"]["anchor"]["detail"].as_str().expect("a row").to_owned())
 }
 
 /// Removes the logs, and all but the first entry of the thread.
@@ -87,7 +87,7 @@ fn lose(env: &Environment, folder: &str) {
 }
 
 #[test]
-fn a_thread_is_anchored_and_verify_says_so() {
+fn verify_reports_the_anchor_of_a_thread() {
     let env = anchored();
     assert_eq!(row(&env, "research"), (0, "vault: git (external); local (detect)".to_owned()));
     save(&env, "research", "more");
@@ -120,7 +120,7 @@ fn a_thread_cut_or_rewritten_with_its_log_is_found() {
 }
 
 #[test]
-fn an_anchor_that_cannot_be_asked_is_no_pass() {
+fn unreachable_anchor_is_no_pass() {
     let env = anchored();
     env.shell("", "mv vault.git elsewhere.git").success();
     let (code, detail) = row(&env, "research");
@@ -169,15 +169,15 @@ fn a_bucket_gets_an_object_for_each_length_of_a_thread() {
     let names = ["threads/other!40home/1.json", "threads/research/2.json", "threads/research/3.json"];
     assert_eq!(objects(&moto), names);
     // The object is as the format says, and canonical.
-    let text = moto.send("GET", &path_of(&moto, 2), &[], "");
-    let object: Value = serde_json::from_str(&text).unwrap();
+    let second_text = moto.send("GET", &path_of(&moto, 2), &[], "");
+    let object: Value = serde_json::from_str(&second_text).unwrap();
     answers::hold_answer(&object);
-    assert_eq!(serde_json::to_string(&object).unwrap(), text);
+    assert_eq!(serde_json::to_string(&object).unwrap(), second_text);
     assert_eq!((&object["thread"], &object["entries"]), (&"research".into(), &2.into()));
 }
 
 #[test]
-fn a_run_called_threads_and_its_objects_stay_apart() {
+fn run_called_threads_shares_no_object_with_threads() {
     let (env, moto) = locked();
     let plan = r#"{"id":"threads","items":[{"id":"a","executor":"command","inputs":{"command":"true"}}]}"#;
     env.write("repo/more.json", plan);
@@ -206,33 +206,33 @@ fn a_bucket_shows_that_a_thread_was_cut_or_rewritten() {
     assert_eq!(row(&env, "research"), (3, rewritten.to_owned()));
     // Nor is a longer one, by which the shorter would be forgotten.
     save(&env, "research", "that goes on");
-    let pushed = env.handoff(["anchor", "push", "research"]).exit(3);
-    assert_eq!(find_line(&pushed.stderr, "error: "), why);
+    let second_pushed = env.handoff(["anchor", "push", "research"]).exit(3);
+    assert_eq!(find_line(&second_pushed.stderr, "error: "), why);
     assert_eq!(objects(&moto), ["threads/research/2.json"]);
     // Another version over the object, and a delete marker, do not count.
     let path = path_of(&moto, 2);
-    let held = moto.send("GET", &path, &[], "");
-    let last = serde_json::from_str::<Value>(&held).unwrap()["last"].as_str().unwrap().to_owned();
-    moto.send("PUT", &path, &[], &held.replace(&last, &format!("sha256:{}", "0".repeat(64))));
+    let stored = moto.send("GET", &path, &[], "");
+    let last = serde_json::from_str::<Value>(&stored).unwrap()["last"].as_str().unwrap().to_owned();
+    moto.send("PUT", &path, &[], &stored.replace(&last, &format!("sha256:{}", "0".repeat(64))));
     moto.send("DELETE", &path, &[], "");
     assert_eq!(row(&env, "research"), (3, rewritten.to_owned()));
 }
 
 #[test]
-fn what_is_put_over_the_object_of_a_thread_or_not_locked_is_said() {
+fn verify_reports_replaced_or_unlocked_thread_objects() {
     let (env, moto) = locked();
     let path = path_of(&moto, 2);
     let object = moto.send("GET", &path, &[], "");
     moto.send("PUT", &path, &[], "something else");
     moto.send("DELETE", &path, &[], "");
-    let said = "vault: s3 (external-immutable); local (detect); \
+    let expected = "vault: s3 (external-immutable); local (detect); \
                 vault: 2 versions or delete markers were put over it later, which do not count";
-    assert_eq!(row(&env, "research"), (0, said.to_owned()));
+    assert_eq!(row(&env, "research"), (0, expected.to_owned()));
     moto.bucket("loose");
     moto.send("PUT", &path.replace("/evidence/", "/loose/"), &[], &object);
     env.git(["config", "handoff.anchor.vault.bucket", "loose"]).success();
-    let said = "vault: s3 (external); local (detect); vault: it is under no retention";
-    assert_eq!(row(&env, "research"), (0, said.to_owned()));
+    let expected_unlocked = "vault: s3 (external); local (detect); vault: it is under no retention";
+    assert_eq!(row(&env, "research"), (0, expected_unlocked.to_owned()));
     // An object that says another thing than its name is no answer.
     for (bucket, text, why) in [
         (
@@ -315,15 +315,15 @@ fn a_thread_that_an_anchor_holds_and_that_is_not_here_is_missed() {
         lose(&env, "refs/handoff/logs");
         lose(&env, "refs/handoff/threads");
         for command in [&["anchor", "check"][..], &["verify", "--all"], &["thread", "verify", "--all"]] {
-            let said = env.handoff(command).exit(3).stderr;
+            let stderr = env.handoff(command).exit(3).stderr;
             let why = "error: the ref refs/handoff/threads/research is gone, but the anchor vault holds the thread";
-            assert_eq!(said.matches(why).count(), 1, "{command:?}: {said}");
+            assert_eq!(stderr.matches(why).count(), 1, "{command:?}: {stderr}");
         }
         // A copy that was fetched is what there is here.
         env.git(["fetch", "--quiet", "../whole", "refs/handoff/threads/*:refs/handoff/remotes/origin/threads/*"])
             .success();
-        let said = env.handoff(["anchor", "check"]);
-        assert!(!said.stderr.contains("threads/research"), "{said}");
+        let output = env.handoff(["anchor", "check"]);
+        assert!(!output.stderr.contains("threads/research"), "{output}");
         assert_eq!(row(&env, "origin/research").0, 0);
     }
 }
@@ -335,7 +335,7 @@ fn time(detail: &str) -> &str {
 }
 
 #[test]
-fn a_time_stamp_says_how_much_of_a_thread_was_there_and_when() {
+fn time_stamp_covers_a_thread_up_to_its_last_checkpoint() {
     let (env, authority) = stamped();
     let (code, detail) = row(&env, "research");
     let at = time(&detail).to_owned();
@@ -345,17 +345,17 @@ fn a_time_stamp_says_how_much_of_a_thread_was_there_and_when() {
     save(&env, "research", "more");
     assert_eq!(row(&env, "research"), (0, format!("tsa: rfc3161 ({at}), 2 of 3 entries; local (detect)")));
     assert_eq!(env.handoff(["anchor", "push"]).success(), "tsa  new  time stamp  research\n");
-    let (_, detail) = row(&env, "research");
-    assert!(detail.ends_with("); local (detect)") && time(&detail) >= at.as_str(), "{detail}");
+    let (_, second_detail) = row(&env, "research");
+    assert!(second_detail.ends_with("); local (detect)") && time(&second_detail) >= at.as_str(), "{second_detail}");
     // Each says for how many entries it is, and is over the leaf hash of the last: stock openssl
     // says the same.
     let names = env.git(["ls-tree", "--name-only", STAMPS]).success();
     let numbers: Vec<&str> = names.lines().map(|name| name.split('.').next().unwrap()).collect();
     assert_eq!(numbers, ["2", "3"]);
     let log = env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success();
-    let held =
+    let output =
         env.shell("repo", &format!("git cat-file blob {0}:$(git ls-tree -r --name-only {0} threads)", log.trim()));
-    let last = serde_json::from_str::<Value>(&held.success()).unwrap()["last"].as_str().unwrap().to_owned();
+    let last = serde_json::from_str::<Value>(&output.success()).unwrap()["last"].as_str().unwrap().to_owned();
     let name = names.lines().find(|name| name.starts_with("3.")).unwrap();
     let path = env.path().join("kept.tst");
     std::fs::write(&path, env.git(["cat-file", "blob", &format!("{STAMPS}:{name}")]).raw).unwrap();
@@ -364,7 +364,7 @@ fn a_time_stamp_says_how_much_of_a_thread_was_there_and_when() {
     authority.openssl(&of);
     // Verify does not ask the authority, which may be down. A missing token is named.
     env.git(["config", "handoff.anchor.tsa.url", "http://127.0.0.1:1"]).success();
-    assert_eq!(row(&env, "research"), (0, detail));
+    assert_eq!(row(&env, "research"), (0, second_detail));
     save(&env, "other", "x");
     assert_eq!(row(&env, "other"), (0, "local (detect); tsa: no time stamp is at hand".to_owned()));
     let down = env.handoff(["anchor", "push"]).exit(1);
@@ -372,13 +372,13 @@ fn a_time_stamp_says_how_much_of_a_thread_was_there_and_when() {
     assert!(down.stderr.starts_with(why), "{down}");
     let (page, _) = serve(|_, _| Answer::ok("<html>console</html>"));
     env.git(["config", "handoff.anchor.tsa.url", &page]).success();
-    let said = env.handoff(["anchor", "push"]).exit(1);
-    insta::assert_snapshot!(said.stderr, @"error: tsa: the answer is no time stamp: <html>console</html>");
+    let anchor_output = env.handoff(["anchor", "push"]).exit(1);
+    insta::assert_snapshot!(anchor_output.stderr, @"error: tsa: the answer is no time stamp: <html>console</html>");
     assert_eq!(row(&env, "other").1, "local (detect); tsa: no time stamp is at hand");
 }
 
 #[test]
-fn a_time_stamp_beside_our_thread_catches_a_cut_and_a_new_story() {
+fn time_stamp_detects_a_cut_or_rewritten_thread() {
     let (env, _authority) = stamped();
     cut(&env);
     assert_eq!(row(&env, "research"), (3, "tsa stamped 2 entries: the last are gone".to_owned()));
@@ -388,10 +388,10 @@ fn a_time_stamp_beside_our_thread_catches_a_cut_and_a_new_story() {
     env.git(["update-ref", "-d", STAMPS]).success();
     assert_eq!(row(&env, "research"), (0, "local (detect); tsa: no time stamp is at hand".to_owned()));
     // A token of an authority that the verifier does not name says nothing.
-    let (env, authority) = stamped();
-    cut(&env);
+    let (second_env, authority) = stamped();
+    cut(&second_env);
     authority.end_ca();
-    let (code, detail) = row(&env, "research");
+    let (code, detail) = row(&second_env, "research");
     assert_eq!(code, 0, "{code} {detail}");
     insta::assert_snapshot!(detail, @"in no log; tsa: the certificate of its signer is not vouched for: UnknownIssuer; a CA certificate of yours was not valid then, or signs none");
 }
@@ -415,15 +415,18 @@ fn time_stamps_of_a_thread_travel_with_it_and_speak_against_no_copy() {
     // A branch cannot hold them.
     env.git_in("", ["init", "--quiet", "--bare", "branches.git"]).success();
     env.handoff(["push", "../branches.git", "research", "--as-branch", "x"]).success();
-    let there = env.git_in("branches.git", ["for-each-ref", "--format=%(refname)"]).success();
-    assert!(there.contains("refs/heads/x/threads/research\n") && !there.contains("stamps"), "{there}");
+    let second_there = env.git_in("branches.git", ["for-each-ref", "--format=%(refname)"]).success();
+    assert!(
+        second_there.contains("refs/heads/x/threads/research\n") && !second_there.contains("stamps"),
+        "{second_there}"
+    );
     env.git_in("", ["clone", "--quiet", "hub.git", "copy"]).success();
     for (key, value) in [("type", "rfc3161"), ("url", "http://127.0.0.1:1"), ("ca", &authority.ca())] {
         env.git_in("copy", ["config", &format!("handoff.anchor.tsa.{key}"), value]).success();
     }
     let verify = || {
-        let said = env.handoff_in("copy", ["thread", "verify", "origin/research", "--json"]);
-        (said.status, json(&said)["checks"]["anchor"]["detail"].as_str().unwrap().to_owned())
+        let output = env.handoff_in("copy", ["thread", "verify", "origin/research", "--json"]);
+        (output.status, json(&output)["checks"]["anchor"]["detail"].as_str().unwrap().to_owned())
     };
     env.handoff_in("copy", ["fetch", "origin"]).success();
     assert!(verify().1.starts_with(&format!("tsa: rfc3161 ({at})")), "{:?}", verify());
@@ -438,19 +441,22 @@ fn time_stamps_of_a_thread_travel_with_it_and_speak_against_no_copy() {
     )
     .success();
     env.handoff_in("copy", ["fetch", "origin"]).success();
-    let (status, detail) = verify();
-    assert!(status == Some(0) && detail.starts_with(&format!("tsa: rfc3161 ({at})")), "{status:?} {detail}");
+    let (status, second_detail) = verify();
+    assert!(
+        status == Some(0) && second_detail.starts_with(&format!("tsa: rfc3161 ({at})")),
+        "{status:?} {second_detail}"
+    );
 }
 
 #[test]
-fn a_bundle_of_a_thread_is_held_against_what_anchors_hold() {
+fn verify_compares_a_thread_bundle_with_its_anchors() {
     let (env, _moto) = locked();
     env.handoff(["bundle", "research", "--output", "../earlier.bundle"]).success();
-    let said = env.handoff(["verify", "--bundle", "../earlier.bundle"]).success();
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✓ anchor     vault: s3 (external-immutable); local (detect)");
+    let report = env.handoff(["verify", "--bundle", "../earlier.bundle"]).success();
+    insta::assert_snapshot!(find_row(&report, "anchor"), @"✓ anchor     vault: s3 (external-immutable); local (detect)");
     save(&env, "research", "more");
     env.handoff(["anchor", "push"]).success();
     // A copy may lag.
-    let said = env.handoff(["verify", "--bundle", "../earlier.bundle"]).success();
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✓ anchor     vault: s3 (external-immutable); local (detect); refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg knows of 3 entries; vault knows of 3 entries");
+    let verify_answer = env.handoff(["verify", "--bundle", "../earlier.bundle"]).success();
+    insta::assert_snapshot!(find_row(&verify_answer, "anchor"), @"✓ anchor     vault: s3 (external-immutable); local (detect); refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg knows of 3 entries; vault knows of 3 entries");
 }

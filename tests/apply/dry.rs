@@ -44,7 +44,7 @@ fn walk(folder: &Path, files: &mut Files) {
 }
 
 #[test]
-fn what_would_be_done_is_said_and_nothing_is() {
+fn dry_run_reports_the_plan_and_changes_nothing() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT, BUILD]);
     clone.write("main.txt", "one\ntwo\nthree\nfour\nfive\nsix\n");
@@ -60,28 +60,36 @@ fn what_would_be_done_is_said_and_nothing_is() {
          would commit onto main: edit: apply the patch of r\n  M main.txt\n\
          would commit onto main: build: apply the patch of r\n  M main.txt\n  A new.txt\n"
     );
-    let (code, answer) = clone.answer(&["apply", "r", "-n", "--branch", "result"]);
-    assert_eq!((code, &answer["branch"], &answer["commits"]), (0, &json!("result"), &json!([])), "{answer}");
+    let (branch_dry_code, answer) = clone.answer(&["apply", "r", "-n", "--branch", "result"]);
+    assert_eq!((branch_dry_code, &answer["branch"], &answer["commits"]), (0, &json!("result"), &json!([])), "{answer}");
     assert_eq!(answer["applied"], false);
     assert_eq!(answer["planned"][1]["files"][1], json!({ "change": "A", "path": "new.txt" }));
-    let said = answer["planned"][1]["message"].as_str().unwrap().to_owned();
-    let (code, stdout, _) = clone.handoff(&["apply", "r/edit", "--dry-run"]);
-    assert_eq!((code, stdout.as_str()), (0, "edit: would be applied\nwould change, by edit:\n  M main.txt\n"));
+    let message = answer["planned"][1]["message"].as_str().unwrap().to_owned();
+    let (dry_code, dry_stdout, _) = clone.handoff(&["apply", "r/edit", "--dry-run"]);
+    assert_eq!((dry_code, dry_stdout.as_str()), (0, "edit: would be applied\nwould change, by edit:\n  M main.txt\n"));
     assert_eq!(differing(&before, &everything(&clone)), [""; 0]);
-    // The real ones do what was said.
-    let (code, answer) = clone.answer(&["apply", "r", "--branch", "result"]);
-    assert_eq!((code, &answer["applied"], &answer["planned"]), (0, &json!(true), &json!(null)), "{answer}");
-    assert_eq!(clone.git(&["log", "-1", "--format=%B", "result"]).trim(), said.trim());
+    // The real ones do what the dry run printed.
+    let (branch_code, branch_answer) = clone.answer(&["apply", "r", "--branch", "result"]);
+    assert_eq!(
+        (branch_code, &branch_answer["applied"], &branch_answer["planned"]),
+        (0, &json!(true), &json!(null)),
+        "{branch_answer}"
+    );
+    assert_eq!(clone.git(&["log", "-1", "--format=%B", "result"]).trim(), message.trim());
     clone.handoff(&["apply", "r", "--commit"]);
     assert_eq!(clone.git(&["diff", "--name-status", "HEAD~", "HEAD"]), "M\tmain.txt\nA\tnew.txt\n");
-    let (code, stdout, _) = clone.handoff(&["apply", "r", "--commit", "-n"]);
-    assert_eq!((code, stdout.as_str()), (0, "edit: is there already\nbuild: is there already\n"));
-    let (code, answer) = clone.answer(&["apply", "r", "-n"]);
-    assert_eq!((code, &answer["applied"], &answer["planned"]), (0, &json!(false), &json!([])), "{answer}");
+    let (commit_dry_code, commit_dry_stdout, _) = clone.handoff(&["apply", "r", "--commit", "-n"]);
+    assert_eq!((commit_dry_code, commit_dry_stdout.as_str()), (0, "edit: is there already\nbuild: is there already\n"));
+    let (again_code, again_answer) = clone.answer(&["apply", "r", "-n"]);
+    assert_eq!(
+        (again_code, &again_answer["applied"], &again_answer["planned"]),
+        (0, &json!(false), &json!([])),
+        "{again_answer}"
+    );
 }
 
 #[test]
-fn what_would_be_refused_is_refused_with_the_same_words() {
+fn dry_run_refuses_with_the_same_message() {
     let clone = TestClone::new();
     let other = ("other", "sed -i s/two/zwei/ main.txt", None);
     clone.done("r", &[EDIT, other, ("add", "echo new > new.txt", None)]);

@@ -40,14 +40,14 @@ fn hook(clone: &TestClone, script: &str) {
 }
 
 #[test]
-fn what_was_ended_midway_goes_on_when_it_is_applied_again() {
+fn apply_resumes_after_an_interruption() {
     for (arguments, hooked) in
         [(&["apply", "r"][..], false), (&["apply", "r", "--commit"], false), (&["apply", "r", "--commit"], true)]
     {
         let places = [ready(), ready()];
         let [whole, clone] = &places;
         if hooked {
-            places.iter().for_each(|clone| hook(clone, "true"));
+            places.iter().for_each(|copy| hook(copy, "true"));
         }
         assert_eq!(whole.handoff(arguments).0, 0);
         cut_short(clone, arguments, "z");
@@ -57,8 +57,8 @@ fn what_was_ended_midway_goes_on_when_it_is_applied_again() {
         let (code, stdout, stderr) = clone.handoff(&[arguments, &["--dry-run"]].concat());
         assert_eq!(code, 0, "{stdout}{stderr}");
         assert_eq!(state(clone), midway);
-        let (code, stdout, stderr) = clone.handoff(arguments);
-        assert_eq!(code, 0, "{arguments:?}: {stdout}{stderr}");
+        let (second_code, second_stdout, second_stderr) = clone.handoff(arguments);
+        assert_eq!(second_code, 0, "{arguments:?}: {second_stdout}{second_stderr}");
         assert_eq!(state(clone), state(whole), "{arguments:?}");
         assert_eq!(clone.read("other"), "mine\n");
         clone.git(&["fsck", "--strict"]);
@@ -66,7 +66,7 @@ fn what_was_ended_midway_goes_on_when_it_is_applied_again() {
 }
 
 #[test]
-fn what_was_changed_by_hand_since_is_in_the_way_as_ever() {
+fn apply_refuses_after_an_interruption_when_files_changed() {
     let clone = ready();
     cut_short(&clone, &["apply", "r"], "z");
     for (file, is) in [("in/n", "N\n"), ("a", "A\n"), ("d", "D\n"), ("f/f", "F\n"), ("z", "")] {
@@ -77,8 +77,8 @@ fn what_was_changed_by_hand_since_is_in_the_way_as_ever() {
             // It is either not tracked, or named by git.
             let untracked = format!("caused by: not tracked by git, and in the way: {file}");
             let changed = format!("error: Entry '{file}' not uptodate. Cannot merge.");
-            let named = stderr.lines().any(|line| line == untracked || line.ends_with(&changed));
-            assert!(code == 1 && named, "{file} {arguments:?}: {stdout}{stderr}");
+            let is_reported = stderr.lines().any(|line| line == untracked || line.ends_with(&changed));
+            assert!(code == 1 && is_reported, "{file} {arguments:?}: {stdout}{stderr}");
             assert_eq!(state(&clone), before, "{file} {arguments:?}");
         }
         if is.is_empty() {

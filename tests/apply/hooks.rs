@@ -65,8 +65,8 @@ fn only_the_hooks_of_a_commit_run_and_only_where_one_is_made_on_head() {
     let (code, stdout, stderr) = clone.handoff(&["apply", "r", "--commit"]);
     assert_eq!(code, 0, "{stdout}{stderr}");
     assert!(!ran.exists());
-    let order = std::fs::read_to_string(clone.home().join("order")).unwrap();
-    assert_eq!(order, "pre-commit 0\nprepare-commit-msg 2\ncommit-msg 1\npost-commit 0\n");
+    let second_order = std::fs::read_to_string(clone.home().join("order")).unwrap();
+    assert_eq!(second_order, "pre-commit 0\nprepare-commit-msg 2\ncommit-msg 1\npost-commit 0\n");
     insta::assert_snapshot!(stderr, @"
     said by pre-commit
     said by prepare-commit-msg
@@ -76,7 +76,7 @@ fn only_the_hooks_of_a_commit_run_and_only_where_one_is_made_on_head() {
 }
 
 #[test]
-fn each_commit_is_shown_to_hooks_as_git_would() {
+fn hooks_see_each_commit_as_under_git() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT, BUILD]);
     clone.write("other.txt", "staged\n");
@@ -108,8 +108,8 @@ fn each_commit_is_shown_to_hooks_as_git_would() {
         )
     );
     assert_eq!(clone.git(&["status", "--porcelain"]), "A  other.txt\n?? mine.txt\n");
-    let (code, whence) = clone.answer(&["whence", "HEAD~2..HEAD"]);
-    assert_eq!((code, whence["proven"].as_bool()), (0, Some(true)), "{whence}");
+    let (whence_code, whence) = clone.answer(&["whence", "HEAD~2..HEAD"]);
+    assert_eq!((whence_code, whence["proven"].as_bool()), (0, Some(true)), "{whence}");
 }
 
 #[test]
@@ -137,17 +137,17 @@ fn a_hook_that_refuses_leaves_everything_as_it_was() {
     assert_eq!(state(&clone), before);
     hook(&clone, "pre-commit", "exit 0");
     hook(&clone, "commit-msg", "grep -q JIRA \"$1\" || { echo no ticket; exit 1; }");
-    let (code, _, stderr) = clone.handoff(&["apply", "r", "--commit", "--json"]);
-    let error: serde_json::Value = serde_json::from_str(&stderr).unwrap();
-    assert_eq!((code, error["code"].as_str()), (1, Some("hook")), "{stderr}");
+    let (apply_code, _, apply_stderr) = clone.handoff(&["apply", "r", "--commit", "--json"]);
+    let error: serde_json::Value = serde_json::from_str(&apply_stderr).unwrap();
+    assert_eq!((apply_code, error["code"].as_str()), (1, Some("hook")), "{apply_stderr}");
     assert_eq!(state(&clone), before);
-    let (code, _, stderr) = clone.handoff(&["apply", "r/edit", "--commit", "-m", "JIRA-1: shout"]);
-    assert_eq!(code, 0, "{stderr}");
+    let (second_code, _, second_stderr) = clone.handoff(&["apply", "r/edit", "--commit", "-m", "JIRA-1: shout"]);
+    assert_eq!(second_code, 0, "{second_stderr}");
     assert_eq!(clone.git(&["status", "--porcelain"]), "A  other.txt\n?? mine.txt\n");
 }
 
 #[test]
-fn what_the_person_had_staged_already_is_not_lost() {
+fn apply_preserves_staged_changes() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT, BUILD]);
     // Just what the first item makes of the file, and then something else.
@@ -308,7 +308,7 @@ fn hooks_of_a_linked_work_tree_and_of_a_bare_repository() {
     assert_eq!(code, 0, "{stderr}");
     assert_eq!(std::fs::read_to_string(clone.home().join("seen")).unwrap(), "side\nTWO\n");
     clone.git(&["config", "core.bare", "true"]);
-    let (code, _, stderr) = clone.handoff(&["apply", "r", "--branch", "result"]);
-    assert_eq!(code, 0, "{stderr}");
+    let (apply_code, _, apply_stderr) = clone.handoff(&["apply", "r", "--branch", "result"]);
+    assert_eq!(apply_code, 0, "{apply_stderr}");
     assert_eq!(std::fs::read_to_string(clone.home().join("seen")).unwrap(), "side\nTWO\n");
 }

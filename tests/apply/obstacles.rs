@@ -79,7 +79,7 @@ fn is_applied(clone: &TestClone, way: &[&str]) {
 }
 
 #[test]
-fn a_full_disk_is_named_and_the_same_command_goes_on_when_there_is_space() {
+fn apply_resumes_after_a_full_disk() {
     for way in WAYS {
         let clone = ready();
         let Some(mount) = small_disk(&clone) else { return };
@@ -106,7 +106,7 @@ fn a_full_disk_is_named_and_the_same_command_goes_on_when_there_is_space() {
 }
 
 #[test]
-fn a_read_only_file_system_is_named_before_anything_is_written() {
+fn apply_reports_a_read_only_file_system_before_writing() {
     for way in WAYS {
         let clone = ready();
         let data = clone.root().join("data");
@@ -126,7 +126,7 @@ fn a_read_only_file_system_is_named_before_anything_is_written() {
 }
 
 #[test]
-fn a_folder_without_permission_is_named_with_the_command_that_helps() {
+fn apply_hints_at_a_folder_without_permission() {
     let clone = ready();
     let data = clone.root().join("data");
     fs::set_permissions(&data, Permissions::from_mode(0o555)).unwrap();
@@ -142,7 +142,7 @@ fn a_folder_without_permission_is_named_with_the_command_that_helps() {
 }
 
 #[test]
-fn a_file_that_cannot_be_replaced_is_named_and_the_others_are_taken_back() {
+fn apply_rolls_back_when_a_file_cannot_be_replaced() {
     let clone = ready();
     let file = clone.root().join("data/a");
     let set = |flag| Command::new("chattr").arg(flag).arg(&file).output().is_ok_and(|output| output.status.success());

@@ -11,7 +11,7 @@ fn change(path: &str, text: &str) -> String {
 }
 
 #[test]
-fn what_runs_by_itself_is_named_and_needs_a_word() {
+fn apply_asks_before_writing_auto_run_files() {
     let clone = TestClone::new();
     let script =
         [change(".claude/settings.json", "{}"), change("web/.envrc", "x"), change("other.txt", "x")].join(" && ");
@@ -32,10 +32,10 @@ fn what_runs_by_itself_is_named_and_needs_a_word() {
     let (code, _, stderr) = clone.handoff(&["--json", "apply", "r"]);
     let answer: Value = serde_json::from_str(&stderr).expect("an answer");
     assert_eq!((code, &answer["code"]), (1, &json!("runs-by-itself")), "{answer}");
-    let (code, answer) = clone.answer(&["apply", "r", "--with-hooks"]);
-    assert_eq!(code, 0, "{answer}");
+    let (apply_code, apply_answer) = clone.answer(&["apply", "r", "--with-hooks"]);
+    assert_eq!(apply_code, 0, "{apply_answer}");
     assert_eq!(clone.read("web/.envrc"), "x");
-    // The same again is not asked for.
+    // There is no question about the same files again.
     clone.git(&["commit", "--quiet", "--message", "Taken"]);
     assert_eq!(clone.answer(&["apply", "r"]).0, 0);
 }
@@ -100,15 +100,15 @@ fn on_a_terminal_it_asks_and_any_answer_but_yes_means_no() {
     repo.env.write("terminal.py", "import pty, sys; sys.exit(pty.spawn(['sh', '-c', sys.argv[1]]) >> 8)");
     for (answer, code, last) in [("no", 1, "nothing was changed\r\n"), ("yes", 0, "a: applied\r\n")] {
         let line = format!("(sleep 1; echo {answer}; sleep 1) | python3 ../terminal.py 'git handoff apply r'");
-        let shown = repo.env.shell("repo", &line).exit(code).stdout;
+        let screen = repo.env.shell("repo", &line).exit(code).stdout;
         let question = "programs run these files by themselves:\r\n  .envrc\r\ntype yes to apply them:\r\n";
-        assert!(shown.contains(question) && shown.ends_with(last), "{shown}");
+        assert!(screen.contains(question) && screen.ends_with(last), "{screen}");
         assert_eq!(repo.path("repo/.envrc").exists(), code == 0);
     }
 }
 
 #[test]
-fn files_that_git_runs_by_its_configuration_are_named() {
+fn apply_names_files_that_git_configuration_runs() {
     let clone = TestClone::new();
     std::fs::create_dir_all(clone.root().join("tools/hooks")).expect("a folder is made");
     for path in ["tools/hooks/pre-commit", "tools/pc", "fsm.sh", "clean.sh", "build.gitinc"] {
@@ -147,7 +147,7 @@ fn files_that_git_runs_by_its_configuration_are_named() {
 }
 
 #[test]
-fn a_bare_repository_that_two_items_make_is_named_and_so_are_settings_of_one_in_the_base() {
+fn apply_names_bare_repositories_and_their_settings() {
     let clone = TestClone::new();
     for folder in ["kept/objects", "kept/refs"] {
         std::fs::create_dir_all(clone.root().join(folder)).expect("a folder is made");

@@ -27,7 +27,7 @@ fn clone() -> TestClone {
 }
 
 #[test]
-fn apply_says_which_submodules_it_leaves_and_what_applies_them() {
+fn apply_lists_skipped_submodules_with_a_command() {
     let clone = clone();
     let both = ("both", "echo two >> libs/sub/lib.txt; sed -i s/two/TWO/ main.txt", None);
     let inside = (
@@ -43,26 +43,26 @@ fn apply_says_which_submodules_it_leaves_and_what_applies_them() {
     hint: git handoff cat r/both:outputs/submodules/libs/sub.patch | git -C libs/sub apply --index
     "#);
     assert_eq!(clone.git(&["-C", "libs/sub", "status", "--porcelain"]), "");
-    let (code, patch, _) = clone.handoff(&["cat", "r/both:outputs/submodules/libs/sub.patch"]);
-    assert_eq!(code, 0);
+    let (cat_code, patch, _) = clone.handoff(&["cat", "r/both:outputs/submodules/libs/sub.patch"]);
+    assert_eq!(cat_code, 0);
     clone.write("taken.patch", &patch);
     clone.git(&["-C", "libs/sub", "apply", "--index", "../../taken.patch"]);
     assert_eq!(clone.read("libs/sub/lib.txt"), "one\ntwo\n");
     // An item that changed nothing else has nothing to apply, which is no failure; a file that is
     // only named like one is not told of.
-    let (code, _, stderr) = clone.handoff(&["apply", "r/inside"]);
-    assert_eq!(code, 0, "{stderr}");
-    insta::assert_snapshot!(stderr, @r#"
+    let (apply_code, _, apply_stderr) = clone.handoff(&["apply", "r/inside"]);
+    assert_eq!(apply_code, 0, "{apply_stderr}");
+    insta::assert_snapshot!(apply_stderr, @r#"
     no item that is done has a patch; there is nothing to apply
     inside: its change to the submodule "libs/sub" is not applied
     hint: git handoff cat r/inside:outputs/submodules/libs/sub.patch | git -C libs/sub apply --index
     "#);
-    assert!(!stderr.contains("other.patch"), "{stderr}");
-    let (code, answer) = clone.answer(&["apply", "r/inside"]);
+    assert!(!apply_stderr.contains("other.patch"), "{apply_stderr}");
+    let (second_code, answer) = clone.answer(&["apply", "r/inside"]);
     let left = json!([{ "item": "inside", "submodule": "libs/sub", "product": "outputs/submodules/libs/sub.patch" }]);
-    assert_eq!((code, &answer["submodules"]), (0, &left), "{answer}");
-    let (code, shown) = clone.answer(&["show", "r/both"]);
-    assert!(code == 0 && shown.to_string().contains("submodules/libs/sub.patch"), "{shown}");
+    assert_eq!((second_code, &answer["submodules"]), (0, &left), "{answer}");
+    let (show_code, details) = clone.answer(&["show", "r/both"]);
+    assert!(show_code == 0 && details.to_string().contains("submodules/libs/sub.patch"), "{details}");
 }
 
 /// Runs a plan in which the second item takes the first one's change to the submodule, with this
@@ -94,8 +94,8 @@ fn an_item_takes_the_change_of_another_and_hands_it_over() {
     .enumerate()
     {
         let run = format!("r{at}");
-        let (code, said) = taken_by(&clone, &run, command);
-        assert_eq!(code, 0, "{command}: {said}");
+        let (code, output) = taken_by(&clone, &run, command);
+        assert_eq!(code, 0, "{command}: {output}");
         let product = |item: &str| clone.handoff(&["cat", &format!("{run}/{item}:outputs/submodules/libs/sub.patch")]);
         assert_eq!(product("take"), product("edit"), "{command}");
         assert!(product("take").1.contains("+two"));
@@ -113,9 +113,9 @@ fn an_item_that_cannot_take_the_change_fails() {
     .into_iter()
     .enumerate()
     {
-        let (code, said) = taken_by(&clone, &format!("r{at}"), command);
-        assert_eq!(code, 4, "{command}: {said}");
-        assert_eq!(find_line(&said, "✗ take  failed  "), format!("✗ take  failed  1 attempt  exited with {status}"));
+        let (code, output) = taken_by(&clone, &format!("r{at}"), command);
+        assert_eq!(code, 4, "{command}: {output}");
+        assert_eq!(find_line(&output, "✗ take  failed  "), format!("✗ take  failed  1 attempt  exited with {status}"));
     }
     // Nothing is checked out: git finds an empty repository there, and not the one around it.
     clone.git(&["config", "handoff.workspace.submodules", "false"]);

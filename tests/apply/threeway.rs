@@ -59,7 +59,7 @@ fn subjects(clone: &TestClone) -> String {
 }
 
 #[test]
-fn the_way_to_resolve_a_conflict_is_said_before_and_while_it_waits() {
+fn conflict_hint_appears_before_and_during_the_wait() {
     let clone = ready();
     let (exit, _, stderr) = clone.handoff(&["apply", "r"]);
     assert_eq!(exit, 1, "{stderr}");
@@ -69,13 +69,13 @@ fn the_way_to_resolve_a_conflict_is_said_before_and_while_it_waits() {
     hint: git handoff apply r --commit --3way   # to resolve the conflicts in the work tree
     ");
     assert_eq!(clone.handoff(&APPLY).0, 1);
-    let (_, stdout, stderr) = clone.handoff(&[]);
+    let (_, stdout, second_stderr) = clone.handoff(&[]);
     insta::assert_snapshot!(stdout, @"
     being applied
       r  conflicts to resolve
     1 run sealed, done and green by what they record
     ");
-    insta::assert_snapshot!(stderr, @"hint: edit the files, `git add` them and `git handoff apply --continue`   # or give up: git handoff apply --abort");
+    insta::assert_snapshot!(second_stderr, @"hint: edit the files, `git add` them and `git handoff apply --continue`   # or give up: git handoff apply --abort");
     assert_eq!(clone.handoff(&["apply", "--abort"]).0, 0);
     insta::assert_snapshot!(clone.handoff(&[]).1, @"1 run sealed, done and green by what they record");
 }
@@ -110,10 +110,10 @@ fn a_conflict_is_left_as_git_leaves_one_and_is_gone_on_from() {
 
     clone.write("main.txt", "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");
     clone.git(&["add", "main.txt"]);
-    let (exit, answer) = clone.answer(&["apply", "--continue"]);
+    let (apply_exit, answer) = clone.answer(&["apply", "--continue"]);
     // The next one rewrites that line as well.
     assert_eq!(
-        (exit, &answer["stopped"], &answer["conflicts"][0]["item"]),
+        (apply_exit, &answer["stopped"], &answer["conflicts"][0]["item"]),
         (1, &json!(true), &json!("build")),
         "{answer}"
     );
@@ -122,11 +122,11 @@ fn a_conflict_is_left_as_git_leaves_one_and_is_gone_on_from() {
     assert!(clone.read("main.txt").contains("TWO and zwei\n=======\n2\n"), "{}", clone.read("main.txt"));
     clone.write("main.txt", "one\n2 and zwei\nthree\nfour\nfive\nsix\n");
     clone.git(&["add", "main.txt"]);
-    let (exit, stdout, stderr) = clone.handoff(&["apply", "--continue"]);
-    assert_eq!(exit, 0, "{stdout}{stderr}");
+    let (second_exit, apply_stdout, apply_stderr) = clone.handoff(&["apply", "--continue"]);
+    assert_eq!(second_exit, 0, "{apply_stdout}{apply_stderr}");
     let built = clone.git(&["rev-parse", "HEAD~1"]);
     assert_eq!(
-        find_line(&stdout, "build: "),
+        find_line(&apply_stdout, "build: "),
         format!("build: committed as {}, with conflicts resolved by hand", built.trim())
     );
     assert_eq!(subjects(&clone), "later build edit a-first Go on Start ");
@@ -134,18 +134,18 @@ fn a_conflict_is_left_as_git_leaves_one_and_is_gone_on_from() {
     assert_eq!(clone.read("new.txt"), "new\n");
     state(&clone);
 
-    // Only what items handed over is said to be theirs.
+    // Only products are attributed to items.
     let product = answer["items"][0]["product"].as_str().unwrap();
-    let said = clone.git(&["log", "-1", "--format=%(trailers:only)", "HEAD~2"]);
-    assert_eq!(said.trim(), format!("Handoff-Resolved: r/edit {product}"));
+    let trailers = clone.git(&["log", "-1", "--format=%(trailers:only)", "HEAD~2"]);
+    assert_eq!(trailers.trim(), format!("Handoff-Resolved: r/edit {product}"));
     let (_, whence) = clone.answer(&["whence", "HEAD~4..HEAD"]);
     let verdicts: Vec<&str> =
         whence["commits"].as_array().unwrap().iter().map(|commit| commit["verdict"].as_str().unwrap()).collect();
     assert_eq!(verdicts, ["product", "person", "person", "product"], "{whence}");
     let detail = whence["commits"][1]["detail"].as_str().unwrap();
     insta::assert_snapshot!(detail, @"no item handed this over; its author says to have resolved conflicts of r/edit");
-    let (exit, stdout, _) = clone.handoff(&["verify", "--commits", "HEAD~4..HEAD"]);
-    assert_eq!(exit, 0, "{stdout}");
+    let (verify_exit, verify_stdout, _) = clone.handoff(&["verify", "--commits", "HEAD~4..HEAD"]);
+    assert_eq!(verify_exit, 0, "{verify_stdout}");
     assert_eq!(code(&clone, &["apply", "--continue"]), (1, "nothing-underway".to_owned()));
 }
 
@@ -203,8 +203,7 @@ fn giving_up_throws_away_nothing_that_was_done_by_hand_since() {
             clone.git(&["add", "in/x"]);
         }),
     ];
-    let tree =
-        |clone: &TestClone| clone.git(&["status", "--porcelain=v2", "--branch"]) + &clone.git(&["ls-files", "-s"]);
+    let tree = |copy: &TestClone| copy.git(&["status", "--porcelain=v2", "--branch"]) + &copy.git(&["ls-files", "-s"]);
     for (file, change) in by_hand {
         let stopped = tree(&clone);
         change();
@@ -244,8 +243,8 @@ fn giving_up_that_failed_throws_nothing_away_when_it_is_tried_again() {
     // Nothing was restored: it continues as before.
     clone.write("main.txt", "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");
     clone.git(&["add", "main.txt"]);
-    let (exit, stdout, stderr) = clone.handoff(&["apply", "--continue"]);
-    assert_eq!(exit, 1, "{stdout}{stderr}");
+    let (apply_exit, stdout, apply_stderr) = clone.handoff(&["apply", "--continue"]);
+    assert_eq!(apply_exit, 1, "{stdout}{apply_stderr}");
     insta::assert_snapshot!(find_line(&stdout, "conflict: "), @"conflict: build: main.txt: changed differently by what is there");
     for _ in 0..2 {
         clone.write("first.txt", "precious\n");
@@ -287,13 +286,17 @@ fn conflicts_of_every_kind_are_undone() {
     // Taking ours of everything leaves nothing to commit.
     assert_eq!(clone.handoff(&APPLY).0, 1);
     clone.git(&["read-tree", "--reset", "-u", "HEAD"]);
-    let (exit, answer) = clone.answer(&["apply", "--continue"]);
-    assert_eq!((exit, &answer["items"][0]["changed"], &answer["commits"]), (0, &json!(false), &json!([])), "{answer}");
+    let (apply_exit, answer) = clone.answer(&["apply", "--continue"]);
+    assert_eq!(
+        (apply_exit, &answer["items"][0]["changed"], &answer["commits"]),
+        (0, &json!(false), &json!([])),
+        "{answer}"
+    );
     assert_eq!(state(&clone), before);
 }
 
 #[test]
-fn what_stands_in_the_way_is_told_before_anything_is_done() {
+fn apply_reports_obstacles_before_any_change() {
     let clone = ready();
     clone.git(&["add", "mine.txt"]);
     let before = state(&clone);
@@ -303,9 +306,9 @@ fn what_stands_in_the_way_is_told_before_anything_is_done() {
     // An item that conflicts, and one that fits: what changed before is undone.
     for path in ["main.txt", "first.txt"] {
         clone.write(path, "mine\n");
-        let before = state(&clone);
+        let second_before = state(&clone);
         assert_eq!(code(&clone, &APPLY), (1, "local-changes".to_owned()), "{path}");
-        assert_eq!(state(&clone), before, "{path}");
+        assert_eq!(state(&clone), second_before, "{path}");
     }
     // The same for an ignored file, which git would overwrite.
     clone.write(".git/info/exclude", "first.txt\n");
@@ -346,22 +349,22 @@ fn git_runs_the_hooks_of_a_cherry_pick_and_none_that_an_item_changes() {
     assert!(!clone.root().join(".git/ran").exists());
     assert_eq!(clone.handoff(&["apply", "--abort"]).0, 0);
     // A file of an item never runs as a hook.
-    let clone = TestClone::new();
-    std::fs::create_dir(clone.root().join("hooks")).unwrap();
-    clone.write("hooks/keep", "");
-    clone.git(&["add", "."]);
-    clone.git(&["commit", "--quiet", "-m", "Hooks"]);
-    clone.git(&["config", "core.hooksPath", "hooks"]);
+    let second_clone = TestClone::new();
+    std::fs::create_dir(second_clone.root().join("hooks")).unwrap();
+    second_clone.write("hooks/keep", "");
+    second_clone.git(&["add", "."]);
+    second_clone.git(&["commit", "--quiet", "-m", "Hooks"]);
+    second_clone.git(&["config", "core.hooksPath", "hooks"]);
     let script =
         "printf '#!/bin/sh\\ntouch ran\\n' > hooks/post-commit; chmod +x hooks/post-commit; sed -i s/two/TWO/ main.txt";
-    clone.done("r", &[("evil", script, None)]);
-    clone.write("hooks/pre-commit", "#!/bin/sh\n");
-    std::fs::set_permissions(clone.root().join("hooks/pre-commit"), Permissions::from_mode(0o755)).unwrap();
-    clone.write("main.txt", "one\nzwei\nthree\nfour\nfive\n");
-    clone.git(&["commit", "--quiet", "-am", "Go on"]);
-    assert_eq!(code(&clone, &[&APPLY[..], &["--with-hooks"]].concat()), (1, "own-hooks".to_owned()));
-    assert!(!underway(&clone) && !clone.root().join("ran").exists());
-    assert_eq!(clone.handoff(&[&APPLY[..], &["--no-verify", "--with-hooks"]].concat()).0, 1);
+    second_clone.done("r", &[("evil", script, None)]);
+    second_clone.write("hooks/pre-commit", "#!/bin/sh\n");
+    std::fs::set_permissions(second_clone.root().join("hooks/pre-commit"), Permissions::from_mode(0o755)).unwrap();
+    second_clone.write("main.txt", "one\nzwei\nthree\nfour\nfive\n");
+    second_clone.git(&["commit", "--quiet", "-am", "Go on"]);
+    assert_eq!(code(&second_clone, &[&APPLY[..], &["--with-hooks"]].concat()), (1, "own-hooks".to_owned()));
+    assert!(!underway(&second_clone) && !second_clone.root().join("ran").exists());
+    assert_eq!(second_clone.handoff(&[&APPLY[..], &["--no-verify", "--with-hooks"]].concat()).0, 1);
 }
 
 #[test]
@@ -399,10 +402,10 @@ fn git_itself_goes_on_and_gives_up() {
     // The first conflict by git, the second by us, and then both by git.
     for by_git in [false, true] {
         assert_eq!(clone.handoff(&APPLY).0, 1);
-        for (text, by_git) in [("TWO and zwei", true), ("2 and zwei", by_git)] {
+        for (text, resolved_by_git) in [("TWO and zwei", true), ("2 and zwei", by_git)] {
             clone.write("main.txt", &format!("one\n{text}\nthree\nfour\nfive\nsix\n"));
             clone.git(&["add", "main.txt"]);
-            if by_git {
+            if resolved_by_git {
                 may_stop(&clone, "--continue");
             } else {
                 assert_eq!(clone.handoff(&["apply", "--continue"]).0, 0);
@@ -420,7 +423,7 @@ fn git_itself_goes_on_and_gives_up() {
 }
 
 #[test]
-fn a_conflict_that_only_the_resolution_makes_is_told_and_claims_no_product() {
+fn conflict_from_a_resolution_claims_no_product() {
     let clone = ready();
     assert_eq!(clone.handoff(&["apply", "r", "--commit", "--3way"]).0, 1);
     clone.write("main.txt", "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");
@@ -434,8 +437,11 @@ fn a_conflict_that_only_the_resolution_makes_is_told_and_claims_no_product() {
     clone.write("later.txt", "sooner and later\n");
     clone.git(&["add", "later.txt"]);
     clone.git(&["-c", "core.editor=true", "cherry-pick", "--continue"]);
-    let said = clone.git(&["log", "-1", "--format=%(trailers:only)"]);
-    assert!(said.starts_with("Handoff-Resolved: r/later sha256:") && !said.contains("Handoff-Item"), "{said}");
+    let trailers = clone.git(&["log", "-1", "--format=%(trailers:only)"]);
+    assert!(
+        trailers.starts_with("Handoff-Resolved: r/later sha256:") && !trailers.contains("Handoff-Item"),
+        "{trailers}"
+    );
     let (_, whence) = clone.answer(&["whence", "HEAD"]);
     assert_eq!(whence["commits"][0]["verdict"], "person", "{whence}");
 }
@@ -547,10 +553,10 @@ fn whenever_it_is_killed_it_can_be_given_up() {
 fn whenever_it_is_killed_it_can_go_on() {
     let clone = ready();
     let start = clone.git(&["rev-parse", "HEAD"]);
-    let wanted = |clone: &TestClone| {
-        assert_eq!(clone.git(&["status", "--porcelain"]), "UU main.txt\n M other.txt\n?? mine.txt\n");
-        assert!(clone.read("main.txt").contains("<<<<<<< HEAD\nzwei\n=======\nTWO\n"));
-        assert_eq!(subjects(clone), "a-first Go on Start ");
+    let assert_status = |copy: &TestClone| {
+        assert_eq!(copy.git(&["status", "--porcelain"]), "UU main.txt\n M other.txt\n?? mine.txt\n");
+        assert!(copy.read("main.txt").contains("<<<<<<< HEAD\nzwei\n=======\nTWO\n"));
+        assert_eq!(subjects(copy), "a-first Go on Start ");
     };
     let mut rounds = 0;
     for nth in (2..).step_by(3) {
@@ -559,7 +565,7 @@ fn whenever_it_is_killed_it_can_go_on() {
             // Where it had stopped in all but its answer, it says what is unresolved.
             let (exit, _, stderr) = clone.handoff(&["apply", "--continue"]);
             assert_eq!(exit, 1, "{nth}: {stderr}");
-            wanted(&clone);
+            assert_status(&clone);
             rounds += 1;
             assert_eq!(clone.handoff(&["apply", "--abort"]).0, 0, "{nth}");
         }

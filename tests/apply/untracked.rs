@@ -23,7 +23,7 @@ fn ready() -> TestClone {
 }
 
 #[test]
-fn what_is_ignored_in_a_folder_that_becomes_a_file_is_not_thrown_away() {
+fn apply_preserves_ignored_files_in_a_replaced_folder() {
     let clone = ready();
     let precious = |path: &str| {
         fs::create_dir_all(clone.root().join(path).parent().unwrap()).unwrap();
@@ -40,8 +40,8 @@ fn what_is_ignored_in_a_folder_that_becomes_a_file_is_not_thrown_away() {
         for more in [&[][..], &["--commit"], &["--commit", "--3way"], &["--dry-run"], &["--commit", "--dry-run"]] {
             let (code, stdout, stderr) = clone.handoff(&[&["apply", "r"][..], more].concat());
             let (_, listed) = find_line(&stderr, "caused by: ").rsplit_once(": ").unwrap();
-            let named = listed.split(", ").any(|listed| listed == path);
-            assert!(code == 1 && named, "{path} {more:?}: {stdout}{stderr}");
+            let is_listed = listed.split(", ").any(|listed| listed == path);
+            assert!(code == 1 && is_listed, "{path} {more:?}: {stdout}{stderr}");
             assert_eq!(clone.read(path), "precious\n", "{more:?}");
             assert_eq!(status(), before, "{path} {more:?}");
         }
@@ -56,7 +56,7 @@ fn what_is_ignored_in_a_folder_that_becomes_a_file_is_not_thrown_away() {
 }
 
 #[test]
-fn what_is_ignored_stops_conflicts_from_being_written() {
+fn ignored_files_block_conflict_markers() {
     let clone = ready();
     clone.done("s", &[("main", "sed -i s/two/TWO/ main.txt; git rm -rq d; echo theirs > d", None)]);
     clone.write("main.txt", "one\nzwei\nthree\nfour\nfive\n");

@@ -31,12 +31,12 @@ fn tells_of_the_disk(output: &Output) {
 /// Waits until a driver says that this machine lacks something, and returns the line.
 #[track_caller]
 fn waits(driver: &mut Driver) -> String {
-    let line = |driver: &Driver| {
-        let said = driver.said();
-        said.lines().find(|line| line.starts_with("nothing more is started until this is over: ")).map(str::to_owned)
+    let line = |any_driver: &Driver| {
+        let stderr = any_driver.stderr();
+        stderr.lines().find(|line| line.starts_with("nothing more is started until this is over: ")).map(str::to_owned)
     };
     wait_for("a driver that waits for its machine", || driver.is_over() || line(driver).is_some());
-    line(driver).unwrap_or_else(|| panic!("the driver ended: {}", driver.said()))
+    line(driver).unwrap_or_else(|| panic!("the driver ended: {}", driver.stderr()))
 }
 
 fn twice(id: &str, script: &str) -> Value {
@@ -60,17 +60,17 @@ fn a_run_goes_on_when_there_is_space_again() {
     let mut driver = repo.start(&["run", "r"]);
     waits(&mut driver);
     driver.signal(Signal::INT);
-    let (status, said) = driver.wait();
-    assert_eq!(status.code(), Some(1), "{said}");
-    assert!(said.contains("No space left on device"), "{said}");
+    let (status, output) = driver.wait();
+    assert_eq!(status.code(), Some(1), "{output}");
+    assert!(output.contains("No space left on device"), "{output}");
     repo.is_quiet();
     // Work that found no space anywhere is not thrown away.
     let stays = |worktree: &PathBuf| {
         let worktree = worktree.display();
         format!("fills: the work of attempt 1 is not saved yet and stays in {worktree} until the run is driven again")
     };
-    let told = repo.worktrees().iter().any(|worktree| said.lines().any(|line| line == stays(worktree)));
-    assert!(told, "{said}");
+    let is_reported = repo.worktrees().iter().any(|worktree| output.lines().any(|line| line == stays(worktree)));
+    assert!(is_reported, "{output}");
     assert!(!repo.worktrees().is_empty());
     // While the disk is full, this is reported and nothing gets worse.
     let refs = repo.refs();
@@ -101,13 +101,13 @@ fn a_driver_waits_for_space_and_goes_on_by_itself() {
     assert!(line.ends_with("; free some space, and the run goes on by itself (Ctrl-C ends it)"), "{line}");
     assert!(!driver.is_over());
     mount.free();
-    let (status, said) = driver.wait();
-    assert_eq!(status.code(), Some(0), "{said}");
-    assert_eq!(said.matches("nothing more is started").count(), 1, "{said}");
-    assert!(said.contains("this machine can work again: the run goes on"), "{said}");
+    let (status, output) = driver.wait();
+    assert_eq!(status.code(), Some(0), "{output}");
+    assert_eq!(output.matches("nothing more is started").count(), 1, "{output}");
+    assert!(output.contains("this machine can work again: the run goes on"), "{output}");
     // Each item has one attempt, and none was spent.
-    let seen = repo.items("r");
-    assert!(seen.values().all(|item| item.status == "done"), "{seen:?}");
+    let items = repo.items("r");
+    assert!(items.values().all(|item| item.status == "done"), "{items:?}");
     repo.is_clean();
     repo.is_intact("r");
 }
@@ -115,7 +115,7 @@ fn a_driver_waits_for_space_and_goes_on_by_itself() {
 #[test]
 fn it_does_not_matter_which_write_finds_no_space() {
     let Some((mount, repo)) = on_a_small_disk("6m") else { return };
-    let mut told = 0;
+    let mut affected = 0;
     for pages in (0..24).step_by(2) {
         let run = format!("r{pages}");
         // A product that does not fit beside what is left.
@@ -123,23 +123,23 @@ fn it_does_not_matter_which_write_finds_no_space() {
         mount.fill(pages * 4096);
         let plan = repo.plan(&run, &[item("a", script), after("b", &["a"], "true")]);
         let mut driver = repo.start(&["submit", "--run", &plan]);
-        wait_for("a driver", || driver.is_over() || driver.said().contains("nothing more is started"));
+        wait_for("a driver", || driver.is_over() || driver.stderr().contains("nothing more is started"));
         let is_waiting = !driver.is_over();
         mount.free();
-        let (status, said) = driver.wait();
-        assert!(!said.contains("changed while it was read"), "{said}");
+        let (status, output) = driver.wait();
+        assert!(!output.contains("changed while it was read"), "{output}");
         if status.code() != Some(0) {
             // Nothing was begun.
-            assert!(status.code() == Some(1) && !is_waiting && said.contains("No space left on device"), "{said}");
+            assert!(status.code() == Some(1) && !is_waiting && output.contains("No space left on device"), "{output}");
             repo.is_quiet();
         }
-        told += usize::from(is_waiting || status.code() != Some(0));
+        affected += usize::from(is_waiting || status.code() != Some(0));
         repo.env.handoff(["submit", &plan]).success();
         repo.env.handoff(["run", &run]).success();
         repo.is_clean();
         repo.is_intact(&run);
     }
-    assert!(told > 3, "the disk was hardly ever full");
+    assert!(affected > 3, "the disk was hardly ever full");
 }
 
 #[test]
@@ -157,33 +157,33 @@ fn a_driver_without_free_file_descriptors_waits_and_spends_no_attempt() {
     assert!(line.contains("no-files: no more files can be opened (the limit is 3)"), "{line}");
     assert!(line.contains("; raise the limit with `ulimit -n`, or run fewer items at once with `-j`, and"), "{line}");
     prlimit(pid, Resource::Nofile, before).unwrap();
-    let (status, said) = driver.wait();
-    assert_eq!(status.code(), Some(0), "{said}");
-    let seen = repo.items("r");
-    assert!(seen.values().all(|item| item.status == "done"), "{seen:?}");
+    let (status, output) = driver.wait();
+    assert_eq!(status.code(), Some(0), "{output}");
+    let items = repo.items("r");
+    assert!(items.values().all(|item| item.status == "done"), "{items:?}");
     repo.is_clean();
     repo.is_intact("r");
 }
 
 #[test]
-fn a_pack_that_finds_no_space_leaves_nothing_that_is_kept() {
+fn failed_pack_leaves_no_keep_file() {
     let Some((mount, repo)) = on_a_small_disk("4m") else { return };
     let store = git_handoff::git::store::Store::discover(&repo.env.repo()).unwrap();
-    let (mut refused, mut taken) = (0, 0);
+    let (mut refused, mut accepted) = (0, 0);
     // Linux counts the free pages of such a disk in portions, so it may have fewer than that.
     for pages in (0..8).chain([16, 32, 64, 128]) {
         let mut batch = store.batch();
         batch.write_blob(format!("{pages}").as_bytes()).unwrap();
         mount.fill(pages * 4096);
-        let kept = batch.keep();
+        let result = batch.keep();
         mount.free();
-        *(if kept.is_ok() { &mut taken } else { &mut refused }) += 1;
-        drop(kept);
+        *(if result.is_ok() { &mut accepted } else { &mut refused }) += 1;
+        drop(result);
         let left = fs::read_dir(repo.env.repo().join(".git/objects/pack")).unwrap();
         let left = left.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "keep"));
         assert_eq!(left.collect::<Vec<_>>(), Vec::<PathBuf>::new(), "with {pages} pages");
     }
-    assert!(refused > 1 && taken > 0, "{refused} were refused, {taken} taken");
+    assert!(refused > 1 && accepted > 0, "{refused} were refused, {accepted} taken");
 }
 
 #[test]
@@ -201,17 +201,22 @@ fn a_full_disk_under_the_worktrees_stops_the_run_and_spends_no_attempt() {
         let folder = format!("no space is left on the file system of {}/", repo.path("worktrees").display());
         assert!(parts[2].starts_with(&folder), "{line}");
         driver.signal(Signal::TERM);
-        let (status, said) = driver.wait();
-        assert_eq!(status.code(), Some(130), "{said}");
-        let seen = repo.item("r", "a");
-        let said = "no-space: no space is left on the file system of $TEST/worktrees/";
-        assert!(seen.status == "ready" && seen.reason.starts_with(said), "{} {}", seen.status, seen.reason);
+        let (status, output) = driver.wait();
+        assert_eq!(status.code(), Some(130), "{output}");
+        let stopped_item = repo.item("r", "a");
+        let expected_reason = "no-space: no space is left on the file system of $TEST/worktrees/";
+        assert!(
+            stopped_item.status == "ready" && stopped_item.reason.starts_with(expected_reason),
+            "{} {}",
+            stopped_item.status,
+            stopped_item.reason
+        );
     }
     let mut driver = repo.start(&["run", "r"]);
     waits(&mut driver);
     mount.free();
-    let (status, said) = driver.wait();
-    assert_eq!(status.code(), Some(0), "{said}");
+    let (status, output) = driver.wait();
+    assert_eq!(status.code(), Some(0), "{output}");
     repo.is_clean();
     assert_eq!(repo.item("r", "a").status, "done");
     repo.is_intact("r");
@@ -220,17 +225,17 @@ fn a_full_disk_under_the_worktrees_stops_the_run_and_spends_no_attempt() {
     for (run, script) in [("files", "cat /dev/zero >big"), ("words", "yes")] {
         let waits = format!("until test -e \"$HOME/../{run}.full\"; do sleep 0.02; done; {script}");
         repo.submit(run, &[item("a", &waits), item("b", "true")]);
-        let driver = repo.start(&["run", run]);
+        let run_driver = repo.start(&["run", run]);
         wait_for("the other item", || repo.item(run, "b").status == "done");
         repo.env.write(&format!("{run}.full"), "");
-        let (status, said) = driver.wait();
-        assert_eq!(status.code(), Some(4), "{said}");
+        let (driver_status, driver_output) = run_driver.wait();
+        assert_eq!(driver_status.code(), Some(4), "{driver_output}");
         // Files that fit nowhere else stay.
         if run == "files" {
             repo.env.handoff(["clean", "--force", "--discard"]).success();
         }
-        let seen = repo.items(run);
-        assert_eq!((seen["a"].status.as_str(), seen["b"].status.as_str()), ("failed", "done"), "{seen:?}");
+        let items = repo.items(run);
+        assert_eq!((items["a"].status.as_str(), items["b"].status.as_str()), ("failed", "done"), "{items:?}");
         repo.is_clean();
         repo.ends_intact(run);
     }
@@ -266,7 +271,7 @@ time.sleep(100)
 }
 
 #[test]
-fn a_repository_that_cannot_be_written_to_is_told_and_left_alone() {
+fn read_only_repository_is_reported_and_unchanged() {
     let repo = TestRepo::new();
     repo.drive("sealed", &[item("a", "true")]).success();
     repo.submit("open", &[item("a", "true")]);
@@ -302,7 +307,7 @@ fn a_repository_that_cannot_be_written_to_is_told_and_left_alone() {
 }
 
 #[test]
-fn a_cache_that_cannot_be_written_to_is_told() {
+fn unwritable_cache_is_reported() {
     let repo = TestRepo::new();
     repo.env.write("file", "");
     let below_a_file = repo.path("file/cache");

@@ -13,20 +13,20 @@ fn misbehave(repo: &TestRepo, run: &str, mut bad: Value) -> (String, String) {
     bad["id"] = json!("bad");
     let items = [bad, after("next", &["bad"], "true"), item("beside", "echo fine >outputs/fine")];
     let output = repo.drive(run, &items);
-    let mut seen = repo.items(run);
-    assert_eq!(seen["beside"].status, "done", "the rest of the run goes on\n{output}");
-    let bad = seen.remove("bad").unwrap();
-    let (next, exit) = if bad.status == "done" { ("done", 0) } else { ("skipped", 4) };
-    assert_eq!(seen["next"].status, next);
+    let mut current_items = repo.items(run);
+    assert_eq!(current_items["beside"].status, "done", "the rest of the run goes on\n{output}");
+    let second_bad = current_items.remove("bad").unwrap();
+    let (next, exit) = if second_bad.status == "done" { ("done", 0) } else { ("skipped", 4) };
+    assert_eq!(current_items["next"].status, next);
     let output = output.exit(exit);
     if output.stderr.contains(": the worktree of attempt ") {
         // It has files that are saved nowhere else.
         repo.env.handoff(["clean", "--force", "--discard"]).success();
     }
-    assert!(bad.status == "done" || output.stdout.contains(&bad.reason), "the reason is told\n{output}");
+    assert!(second_bad.status == "done" || output.stdout.contains(&second_bad.reason), "the reason is told\n{output}");
     repo.is_clean();
     repo.ends_intact(run);
-    (bad.status, bad.reason)
+    (second_bad.status, second_bad.reason)
 }
 
 fn timed(script: &str, seconds: u64) -> Value {
@@ -36,7 +36,7 @@ fn timed(script: &str, seconds: u64) -> Value {
 }
 
 #[test]
-fn one_that_does_not_exist_fails_or_dies_is_told_with_its_reason() {
+fn broken_executor_fails_with_its_reason() {
     let repo = TestRepo::new();
     let mut folder = item("", "");
     folder["inputs"]["command"] = json!(["./dir"]);
@@ -48,13 +48,13 @@ fn one_that_does_not_exist_fails_or_dies_is_told_with_its_reason() {
         ("killed", item("", "kill -9 $$"), "was ended by signal 9"),
         ("group", item("", "kill -TERM 0"), "was ended by signal 15"),
     ] {
-        let (status, said) = misbehave(&repo, run, bad);
-        assert_eq!((status.as_str(), said.as_str()), ("failed", reason), "{run}");
+        let (status, actual) = misbehave(&repo, run, bad);
+        assert_eq!((status.as_str(), actual.as_str()), ("failed", reason), "{run}");
     }
 }
 
 #[test]
-fn what_only_this_machine_lacks_fails_no_item() {
+fn missing_local_program_fails_no_item() {
     let repo = TestRepo::new();
     let mut absent = item("program", "");
     absent["inputs"]["command"] = json!(["no-such-program"]);
@@ -72,12 +72,13 @@ fn what_only_this_machine_lacks_fails_no_item() {
          `git config handoff.executor.special.command LINE` registers it; no attempt is spent",
         "2 items wait for what this machine lacks; the next `run` goes on with them",
     ] {
-        assert!(output.stderr.lines().any(|said| said == line), "{line}\n{output}");
+        assert!(output.stderr.lines().any(|printed_line| printed_line == line), "{line}\n{output}");
     }
-    let seen = repo.items("r");
-    let seen: Vec<_> = seen.iter().map(|(id, item)| (id.as_str(), item.status.as_str(), item.attempts)).collect();
+    let current_items = repo.items("r");
+    let rows: Vec<_> =
+        current_items.iter().map(|(id, item)| (id.as_str(), item.status.as_str(), item.attempts)).collect();
     assert_eq!(
-        seen,
+        rows,
         [("beside", "done", 1), ("executor", "ready", 0), ("last", "pending", 0), ("program", "ready", 0)]
     );
     repo.is_clean();
@@ -104,7 +105,7 @@ fn settings_that_change_count_for_the_next_item() {
 }
 
 #[test]
-fn one_that_hangs_is_ended_also_if_it_does_not_want_to() {
+fn hanging_executor_is_killed() {
     let repo = TestRepo::new();
     for (run, bad) in [
         ("hangs", timed("sleep 99", 1)),
@@ -136,13 +137,13 @@ fn daemons_are_ended_before_anything_is_captured() {
 }
 
 #[test]
-fn one_that_closes_or_floods_its_streams_does_not_hold_us_up() {
+fn executor_streams_never_block_the_driver() {
     let repo = TestRepo::new();
     repo.config("handoff.maxProductSize", "1m");
     let (status, _) = misbehave(&repo, "mute", item("", "exec <&- >&- 2>&-; sleep 0.05"));
     assert_eq!(status, "done");
-    let (status, _) = misbehave(&repo, "flood", item("", "yes 'all work and no play' | head -c 1073741824"));
-    assert_eq!(status, "done");
+    let (second_status, _) = misbehave(&repo, "flood", item("", "yes 'all work and no play' | head -c 1073741824"));
+    assert_eq!(second_status, "done");
     let transcript = repo.env.handoff(["cat", "flood/bad:transcript"]).exit(0).raw;
     assert!(transcript.len() <= 1 << 20, "{}", transcript.len());
     let text = String::from_utf8(transcript).unwrap();
@@ -150,7 +151,7 @@ fn one_that_closes_or_floods_its_streams_does_not_hold_us_up() {
 }
 
 #[test]
-fn one_that_spoils_its_own_worktree_fails_by_name() {
+fn executor_that_breaks_its_worktree_fails() {
     let repo = TestRepo::new();
     for (run, script, reason) in [
         ("gone", "rm -rf \"$PWD\"", "the item deleted its own worktree"),
@@ -168,8 +169,8 @@ fn one_that_spoils_its_own_worktree_fails_by_name() {
              empty, `.`, `..` or a spelling of `.git`",
         ),
     ] {
-        let (status, said) = misbehave(&repo, run, item("", script));
-        assert_eq!((status.as_str(), said.as_str()), ("failed", reason), "{run}");
+        let (status, actual) = misbehave(&repo, run, item("", script));
+        assert_eq!((status.as_str(), actual.as_str()), ("failed", reason), "{run}");
     }
 }
 
@@ -182,7 +183,7 @@ fn more_outputs_than_may_be_are_refused() {
 }
 
 #[test]
-fn what_one_does_to_its_git_directory_is_nothing_to_the_repository() {
+fn executor_cannot_damage_the_repository_through_git() {
     let repo = TestRepo::new();
     let canary = "touch '$HOME/../canary'";
     let hostile = format!(

@@ -40,14 +40,14 @@ fn a_plan_of_many_small_values_is_refused_in_few_words() {
     repo.env.write("objects", &plan(&(r#"{"":0},"#.repeat(400_000) + "0")));
     assert!(run(&repo, "submit ../objects").exit(1).stdout.starts_with("too-large: "));
     repo.env.write("empty", &plan(&("{},".repeat(1_000_000) + "{}")));
-    let output = run(&repo, "validate ../empty").exit(1);
-    assert!(output.stdout.starts_with("too-many-items at items (line 1): 1000001 items"), "{output}");
+    let second_output = run(&repo, "validate ../empty").exit(1);
+    assert!(second_output.stdout.starts_with("too-many-items at items (line 1): 1000001 items"), "{second_output}");
     repo.env.write("rules", &format!(r#"{{"id":"r","items":[],"rules":[{}{{}}]}}"#, "{},".repeat(1_000_000)));
     assert!(run(&repo, "validate ../rules").exit(1).stdout.starts_with("bad-rule at rules (line 1): 1000001 rules"));
 }
 
 #[test]
-fn problems_are_counted_and_the_first_thousand_told() {
+fn validate_lists_the_first_thousand_problems() {
     let repo = TestRepo::new();
     let items: Vec<String> = (0..200)
         .map(|at| {
@@ -68,14 +68,14 @@ fn problems_are_counted_and_the_first_thousand_told() {
     let verdict: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!((&verdict["valid"], &verdict["more"]), (&json!(false), &json!(39_000)));
     assert_eq!(verdict["problems"].as_array().map(Vec::len), Some(1000));
-    // Where nothing is left out, nothing is said of it.
+    // Complete lists have no note.
     repo.env.write("plan", &plan("{}"));
-    let verdict: Value = serde_json::from_str(&run(&repo, "validate --json ../plan").exit(1).stdout).unwrap();
-    assert_eq!(verdict.get("more"), None);
+    let second_verdict: Value = serde_json::from_str(&run(&repo, "validate --json ../plan").exit(1).stdout).unwrap();
+    assert_eq!(second_verdict.get("more"), None);
 }
 
 #[test]
-fn what_is_shown_of_a_long_text_is_cut() {
+fn long_text_is_cut() {
     let repo = TestRepo::new();
     let long = "k".repeat(1 << 20);
     let keys: Vec<String> = (0..20).map(|at| format!("\"{long}{at}\":0")).collect();
@@ -100,7 +100,7 @@ fn rules_on_many_documents_are_read_in_one_pass() {
 }
 
 #[test]
-fn what_is_no_audit_bundle_is_refused_whatever_it_weighs() {
+fn oversized_audit_bundle_is_rejected() {
     let repo = TestRepo::new();
     let many = "{},".repeat(10_000_000) + "{}";
     repo.env.write("list", &format!("[{many}]"));
@@ -117,7 +117,7 @@ fn what_is_no_audit_bundle_is_refused_whatever_it_weighs() {
 }
 
 #[test]
-fn what_is_no_proof_is_refused_within_what_its_bytes_allow() {
+fn oversized_proof_is_rejected_in_bounded_time() {
     let repo = TestRepo::new();
     let (zeros, digest) = ("0,".repeat(8_000_000) + "0", format!("sha256:{:064}", 0));
     let proof = format!(
@@ -266,8 +266,8 @@ fn a_large_document_with_everything_wrong_is_refused_for_the_first_thing() {
     let why = "caused by: it is not s@1: at /0: value is not of type \"string\" (and perhaps more)";
     assert_eq!(find_line(&output.stderr, "caused by: "), why);
     repo.env.write("value", "[1,2,3]");
-    let output = run(&repo, "doc put r n ../value --schema s@1").exit(1);
-    insta::assert_snapshot!(output.stderr, @r#"
+    let second_output = run(&repo, "doc put r n ../value --schema s@1").exit(1);
+    insta::assert_snapshot!(second_output.stderr, @r#"
     error: cannot put the document "n"
     caused by: it is not s@1: at /0: value is not of type "string" (and 2 more)
     "#);
@@ -293,7 +293,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn what_is_not_kept_is_counted(lengths in prop::collection::vec(0_usize..4000, 0..2000)) {
+    fn dropped_findings_are_counted(lengths in prop::collection::vec(0_usize..4000, 0..2000)) {
         let mut problems = Problems::default();
         for (at, length) in lengths.iter().enumerate() {
             problems.push(Problem::new(Code::WrongType, &JsonPath::root().index(at), "x".repeat(*length)));
@@ -336,12 +336,12 @@ fn a_rule_creates_only_so_much_at_once() {
     assert_eq!(output.stdout.matches("name-clash").count(), 3, "{output}");
     let details: Vec<String> =
         repo.entries("r").iter().filter_map(|entry| entry["detail"].as_str().map(str::to_owned)).collect();
-    let wanted = [
+    let expected = [
         "the items would come to more than 33554432 bytes at once",
         "the items would come to more than 33554432 bytes at once",
         "there would be more than 262144 items at once",
     ];
-    assert_eq!(details, wanted);
+    assert_eq!(details, expected);
     let _ = run(&repo, "verify r").exit(4);
 }
 
@@ -353,8 +353,8 @@ fn a_driver_with_little_address_space_runs_its_items() {
         let plan = repo.plan(run, &items);
         let line = format!("ulimit -v {kilobytes}; exec git-handoff run -j 4 {plan}");
         repo.env.shell("repo", &line).success();
-        let line = format!("ulimit -v {kilobytes}; exec git-handoff record --as of-{run} -- true");
-        repo.env.shell("repo", &line).success();
+        let second_line = format!("ulimit -v {kilobytes}; exec git-handoff record --as of-{run} -- true");
+        repo.env.shell("repo", &second_line).success();
         repo.is_intact(run);
     }
 }

@@ -31,7 +31,7 @@ const HUGER: u64 = 520 << 20;
 /// The number of bytes that one delta instruction copies.
 const UNIT: u64 = 64 << 10;
 
-/// The run that strangers tell.
+/// The run that strangers write.
 const RUN: &str = "handoff-dag-1";
 
 /// A repository of another person.
@@ -125,12 +125,12 @@ impl Stranger {
     /// that nothing dies of either.
     fn is_refused(&self, row: &str, why: &str) {
         self.bundle();
-        let said = self.bounded("verify --bundle ../bundle").exit(3);
-        assert!(said.stdout.contains(&format!("✗ {row}")) && said.stdout.contains(why), "{said}");
+        let output = self.bounded("verify --bundle ../bundle").exit(3);
+        assert!(output.stdout.contains(&format!("✗ {row}")) && output.stdout.contains(why), "{output}");
         self.env.git(["remote", "add", "origin", &self.forge.path().display().to_string()]).success();
-        let said = self.bounded("fetch origin").exit(1);
+        let fetch_output = self.bounded("fetch origin").exit(1);
         // Refused for lack of memory, before its kind is known.
-        assert!([why, "more memory"].iter().any(|why| said.stderr.contains(why)), "{said}");
+        assert!([why, "more memory"].iter().any(|why| fetch_output.stderr.contains(why)), "{fetch_output}");
         assert_eq!(self.env.git(["for-each-ref", "refs/handoff/remotes/origin/runs"]).success(), "");
         self.plain_fetch();
         self.ends_everywhere(why);
@@ -138,8 +138,8 @@ impl Stranger {
 
     /// Makes sure that no command dies of what plain git took in.
     fn ends_everywhere(&self, why: &str) {
-        let said = self.bounded(&format!("verify {RUN}")).exit(3);
-        assert!(said.stdout.contains(why), "{said}");
+        let output = self.bounded(&format!("verify {RUN}")).exit(3);
+        assert!(output.stdout.contains(why), "{output}");
         for command in [
             &format!("verify --json {RUN}"),
             &format!("show {RUN}"),
@@ -150,8 +150,8 @@ impl Stranger {
             "runs",
             "doctor",
         ] {
-            let said = self.bounded(command);
-            assert!(said.status.is_some_and(|code| code < 64), "{command}: {said}");
+            let command_output = self.bounded(command);
+            assert!(command_output.status.is_some_and(|code| code < 64), "{command}: {command_output}");
         }
     }
 }
@@ -220,17 +220,17 @@ fn so_is_a_manifest_that_has_room_enough() {
 }
 
 #[test]
-fn what_takes_too_much_to_be_put_together_is_refused_as_it_comes_in() {
+fn fetch_rejects_deltas_that_expand_too_far() {
     let stranger = Stranger::new();
     let huge = stranger.zeros(HUGE / UNIT);
     with(&stranger, "plan.json", huge);
     stranger.bundle();
     let why = "more memory";
-    let said = stranger.bounded("verify --bundle ../bundle").exit(1);
-    assert!(said.stderr.contains(why), "{said}");
+    let output = stranger.bounded("verify --bundle ../bundle").exit(1);
+    assert!(output.stderr.contains(why), "{output}");
     stranger.env.git(["remote", "add", "origin", &stranger.forge.path().display().to_string()]).success();
-    let said = stranger.bounded("fetch origin").exit(1);
-    assert!(said.stdout.contains(why) || said.stderr.contains(why), "{said}");
+    let fetch_output = stranger.bounded("fetch origin").exit(1);
+    assert!(fetch_output.stdout.contains(why) || fetch_output.stderr.contains(why), "{fetch_output}");
     stranger.plain_fetch();
     stranger.ends_everywhere("at most 33554432 are read");
 }
@@ -241,8 +241,8 @@ fn git_is_bounded_where_nothing_else_bounds_it() {
     let huge = stranger.zeros(HUGER / UNIT);
     with(&stranger, "plan.json", huge);
     stranger.bundle();
-    let said = stranger.env.handoff(["verify", "--bundle", "../bundle"]).exit(1);
-    insta::assert_snapshot!(said.stderr, @"error: the objects in ../bundle have more than 349414400 bytes, the limit for a file of its size");
+    let output = stranger.env.handoff(["verify", "--bundle", "../bundle"]).exit(1);
+    insta::assert_snapshot!(output.stderr, @"error: the objects in ../bundle have more than 349414400 bytes, the limit for a file of its size");
 }
 
 #[test]
@@ -267,22 +267,22 @@ fn a_product_of_any_size_is_hashed_piece_by_piece() {
     chain_builder.seal();
     stranger.forge.finish(chain_builder);
     stranger.plain_fetch();
-    let said = stranger.bounded(&format!("verify {RUN}"));
-    insta::assert_snapshot!(find_row(&said.stdout, "content"), @"✗ content    outputs/huge of edit-a: object 4efb1bd14037e511068c862b57c4d5ed9b0d2d9f has 226492416 bytes and is stored as a delta, which needs more memory than is available; `git -c core.bigFileThreshold=4m repack -adF` stores it whole");
+    let output = stranger.bounded(&format!("verify {RUN}"));
+    insta::assert_snapshot!(find_row(&output.stdout, "content"), @"✗ content    outputs/huge of edit-a: object 4efb1bd14037e511068c862b57c4d5ed9b0d2d9f has 226492416 bytes and is stored as a delta, which needs more memory than is available; `git -c core.bigFileThreshold=4m repack -adF` stores it whole");
     stranger.env.git(["-c", "core.bigFileThreshold=4m", "repack", "-adFq"]).success();
-    let said = stranger.bounded(&format!("verify {RUN}"));
-    insta::assert_snapshot!(find_row(&said.stdout, "content"), @"✓ content    3 products and 1 artifact, 216.1 MiB re-hashed");
+    let unbounded_output = stranger.bounded(&format!("verify {RUN}"));
+    insta::assert_snapshot!(find_row(&unbounded_output.stdout, "content"), @"✓ content    3 products and 1 artifact, 216.1 MiB re-hashed");
     stranger.store_whole();
     stranger.bundle();
-    let said = stranger.bounded("verify --bundle ../bundle");
-    insta::assert_snapshot!(find_row(&said.stdout, "content"), @"✓ content    3 products and 1 artifact, 216.1 MiB re-hashed");
+    let bundle_output = stranger.bounded("verify --bundle ../bundle");
+    insta::assert_snapshot!(find_row(&bundle_output.stdout, "content"), @"✓ content    3 products and 1 artifact, 216.1 MiB re-hashed");
 }
 
 #[test]
 fn a_commit_with_a_message_of_gigabytes_is_refused() {
     let stranger = Stranger::new();
-    let told = stranger.forge.honest();
-    let last = told.links.last().unwrap();
+    let chain = stranger.forge.honest();
+    let last = chain.links.last().unwrap();
     let head =
         format!("tree {}\nparent {}\nauthor a <a@b> 0 +0000\ncommitter a <a@b> 0 +0000\n\n", last.tree, last.commit);
     let base = [head.as_bytes(), &vec![b'x'; usize::try_from(UNIT).unwrap()]].concat();
@@ -312,17 +312,17 @@ fn a_commit_with_a_message_of_gigabytes_is_refused() {
 #[test]
 fn entries_that_come_to_more_than_they_take_are_not_read_on() {
     let stranger = Stranger::new();
-    let told = stranger.forge.honest();
+    let chain = stranger.forge.honest();
     // Each is one that may be; git stores each as a difference of a few bytes from the next.
     let actor = "x".repeat(12 << 20);
     let mut entries: Vec<(Entry, Oid)> = Vec::new();
-    for link in told.links.into_iter().take(4) {
+    for link in chain.links.into_iter().take(4) {
         let prev = entries.last().map(|(before, _)| before.hash());
         entries.push((Entry { actor: actor.clone(), prev, ..link.entry }, link.tree));
     }
     stranger.forge.point_at(relink(&stranger.forge, &entries));
     stranger.forge.git(&["-c", "pack.threads=1", "repack", "-adfq", "--depth=50", "--window=10"]);
     stranger.bundle();
-    let said = stranger.bounded_to(STATED, "verify --bundle ../bundle").exit(3);
-    insta::assert_snapshot!(find_row(&said.stdout, "chain"), @"✗ chain      the chain: the objects have 100668102 bytes so far, more than 64 MiB and 1024 times their stored size");
+    let output = stranger.bounded_to(STATED, "verify --bundle ../bundle").exit(3);
+    insta::assert_snapshot!(find_row(&output.stdout, "chain"), @"✗ chain      the chain: the objects have 100668102 bytes so far, more than 64 MiB and 1024 times their stored size");
 }

@@ -14,12 +14,12 @@ impl Mount {
     pub(crate) fn new(arguments: &[&str], at: &Path) -> Option<Self> {
         fs::create_dir_all(at).unwrap();
         let output = Command::new("mount").args(arguments).arg(at).output();
-        let said = match &output {
+        let reason = match &output {
             Ok(output) if output.status.success() => return Some(Self(at.to_owned())),
             Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
             Err(error) => error.to_string(),
         };
-        eprintln!("skipped: this test needs to mount a file system: {said}");
+        eprintln!("skipped: this test needs to mount a file system: {reason}");
         None
     }
 

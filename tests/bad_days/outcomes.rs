@@ -26,9 +26,9 @@ fn a_failed_item_is_tried_as_often_as_item_executor_or_queue_say_in_this_order()
     let plan = repo.plan("often", &items);
     repo.env.handoff(["submit", "--queue", "often", &plan]).success();
     repo.env.handoff(["run", "often"]).ends(4);
-    let plan = repo.plan("default", &items);
-    repo.env.handoff(["submit", "--run", &plan]).ends(4);
-    let attempts = |run: &str| repo.items(run).into_iter().map(|(id, seen)| (id, seen.attempts)).collect::<Vec<_>>();
+    let second_plan = repo.plan("default", &items);
+    repo.env.handoff(["submit", "--run", &second_plan]).ends(4);
+    let attempts = |run: &str| repo.items(run).into_iter().map(|(id, item)| (id, item.attempts)).collect::<Vec<_>>();
     let expected = |by_queue| vec![("by-executor".into(), 3), ("by-item".into(), 1), ("by-queue".into(), by_queue)];
     assert_eq!(attempts("often"), expected(4));
     assert_eq!(attempts("default"), expected(2));
@@ -74,15 +74,15 @@ fn everything_that_waits_for_a_failure_is_skipped_at_once() {
     let skipped: Vec<&str> = entries[failed + 1..failed + 5].iter().map(|e| e["item"].as_str().unwrap()).collect();
     assert_eq!(skipped, ["left", "right", "both", "bottom"]);
     assert!(entries[failed + 1..failed + 5].iter().all(|e| e["kind"] == "item.skipped"));
-    let seen = repo.items("r");
-    assert_eq!((seen["free"].status.as_str(), seen["after-free"].status.as_str()), ("done", "done"));
-    insta::assert_snapshot!(seen["bottom"].reason, @r#"it depends on "top", which did not get done"#);
+    let current_items = repo.items("r");
+    assert_eq!((current_items["free"].status.as_str(), current_items["after-free"].status.as_str()), ("done", "done"));
+    insta::assert_snapshot!(current_items["bottom"].reason, @r#"it depends on "top", which did not get done"#);
     repo.is_clean();
     repo.ends_intact("r");
 }
 
 #[test]
-fn a_check_that_is_kept_red_does_not_undo_what_is_done_and_says_by_whom() {
+fn failed_check_keeps_finished_work_and_names_its_source() {
     let repo = TestRepo::new();
     for (name, verify) in [("red", "exit 1"), ("green", "true")] {
         repo.config(
@@ -117,15 +117,15 @@ fn a_check_that_is_kept_red_does_not_undo_what_is_done_and_says_by_whom() {
     assert_eq!(verify("self-yes"), json!({ "passed": true, "by": "self" }));
     assert_eq!(verify("self-no"), json!({ "passed": false, "by": "self" }));
     assert_eq!(verify("silent"), Value::Null);
-    let mut seen = repo.items("r");
+    let mut current_items = repo.items("r");
     for id in ["garbage", "link"] {
         assert_eq!(verify(id), Value::Null, "{id}");
-        let refused = seen.remove(id).unwrap();
+        let refused = current_items.remove(id).unwrap();
         assert!(refused.status == "failed" && refused.reason.starts_with("bad-result: "), "{refused:?}");
     }
-    let broken = seen.remove("broken").unwrap();
+    let broken = current_items.remove("broken").unwrap();
     assert_eq!((broken.status.as_str(), broken.reason.as_str()), ("failed", "setup exited with 7"));
-    assert!(seen.values().all(|item| item.status == "done"), "{seen:?}");
+    assert!(current_items.values().all(|item| item.status == "done"), "{current_items:?}");
     assert!(!repo.path("ran").exists(), "what setup refuses does not run");
     repo.is_clean();
     repo.ends_intact("r");
@@ -167,7 +167,7 @@ fn neither_a_name_nor_an_address_is_needed() {
 }
 
 #[test]
-fn an_item_that_does_not_make_what_it_declares_fails_and_says_what() {
+fn item_fails_when_a_declared_product_is_missing() {
     let repo = TestRepo::new();
     let declares = |id: &str, script: &str, products: &Value| {
         let mut item = item(id, script);
@@ -182,11 +182,11 @@ fn an_item_that_does_not_make_what_it_declares_fails_and_says_what() {
         after("next", &["no-output"], "true"),
     ];
     repo.drive("r", &items).ends(4);
-    let items = repo.items("r");
-    let seen = |id: &str| (items[id].status.as_str(), items[id].reason.as_str());
-    assert_eq!(seen("no-patch"), ("failed", "the product patch is missing, which the item declares"));
-    assert_eq!(seen("no-output"), ("failed", "the product outputs/report.md is missing, which the item declares"));
-    assert_eq!((seen("both").0, seen("next").0), ("done", "skipped"));
+    let second_items = repo.items("r");
+    let outcome = |id: &str| (second_items[id].status.as_str(), second_items[id].reason.as_str());
+    assert_eq!(outcome("no-patch"), ("failed", "the product patch is missing, which the item declares"));
+    assert_eq!(outcome("no-output"), ("failed", "the product outputs/report.md is missing, which the item declares"));
+    assert_eq!((outcome("both").0, outcome("next").0), ("done", "skipped"));
     assert_eq!(reconciled(&repo, "r", "no-output")["products"], json!({}));
     repo.is_clean();
     repo.ends_intact("r");

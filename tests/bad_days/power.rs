@@ -68,8 +68,8 @@ fn a_power_cut_takes_nothing_back_that_was_reported() {
     // Nothing was flushed since a was reported as done and b as running.
     assert_eq!(after_power_cut(&repo, &["cat", "r/a:x"]), "x\n");
     repo.env.write("go", "");
-    let (status, said) = driver.wait();
-    assert_eq!(status.code(), Some(0), "{said}");
+    let (status, output) = driver.wait();
+    assert_eq!(status.code(), Some(0), "{output}");
     let report = parsed(&after_power_cut(&repo, &["verify", "--json", "r"]));
     assert_eq!((&report["intact"], &report["sealed"]), (&json!(true), &json!(true)), "{report}");
     let plan = json!({ "id": "s", "items": [item("a", "true")], "openEnded": true });
@@ -97,7 +97,7 @@ fn a_deleted_ref_stays_deleted_if_its_folder_was_removed_with_it() {
     let head = repo.env.git(["rev-parse", "HEAD"]).success().trim().parse().unwrap();
     refs::set(&store, name, head).unwrap();
     let listed = || {
-        let _mount = left_by_power_cut(&repo);
+        let _mounted = left_by_power_cut(&repo);
         repo.env.git_in("later", ["for-each-ref", "--format=%(refname)", "refs/handoff"]).success()
     };
     assert_eq!(listed(), format!("{name}\n"));
@@ -122,7 +122,7 @@ fn a_power_cut_during_a_push_leaves_no_broken_ref() {
     let flushed = File::create(repo.env.repo().join("another")).unwrap();
     flushed.sync_all().unwrap();
     let listed = {
-        let _mount = left_by_power_cut(&repo);
+        let _mounted = left_by_power_cut(&repo);
         repo.env.git_in("later", ["for-each-ref", "refs/worktree"]).success()
     };
     assert!(listed.contains("refs/worktree/handoff-push-"), "the cut came during the push: {listed}");

@@ -8,13 +8,13 @@ fn started(repo: &TestRepo, run: &str) -> Driver {
     // By what it left outside, not by its attempt: that a moved ref forgets.
     let waits = format!("\"$HOME/../{run}.waits\"");
     let script = format!("echo x >>{waits}; test $(wc -l <{waits}) = 1 || exit 0; sleep 99");
-    let mut waits = item("waits", &script);
+    let mut second_waits = item("waits", &script);
     let mut first = item("first", "echo x >outputs/x");
-    for item in [&mut waits, &mut first] {
+    for item in [&mut second_waits, &mut first] {
         item["maxAttempts"] = serde_json::json!(2);
     }
     repo.config("handoff.queue.default.concurrency", "1");
-    repo.submit(run, &[first, waits, after("last", &["waits"], "true")]);
+    repo.submit(run, &[first, second_waits, after("last", &["waits"], "true")]);
     let driver = repo.start(&["run", run]);
     let mark = repo.path(&format!("{run}.waits"));
     wait_for("the item", || mark.exists());
@@ -22,7 +22,7 @@ fn started(repo: &TestRepo, run: &str) -> Driver {
 }
 
 #[test]
-fn what_is_moved_underneath_a_driver_is_told_and_not_overwritten() {
+fn driver_reports_a_moved_ref_and_leaves_it() {
     let repo = TestRepo::new();
     let blob = repo.env.shell("repo", "echo junk | git hash-object -w --stdin").success();
     let head = repo.env.git(["rev-parse", "HEAD"]).success();
@@ -45,11 +45,11 @@ fn what_is_moved_underneath_a_driver_is_told_and_not_overwritten() {
         } else {
             repo.env.git(["update-ref", &name, to]).success();
         }
-        let moved = repo.tip(run);
-        let (status, said) = driver.wait();
-        assert_eq!(status.code(), Some(1), "{run}: {said}");
-        assert_eq!(find_line(&said, "error: "), error, "{run}: {said}");
-        assert_eq!(repo.tip(run), moved, "{run}: nothing is overwritten");
+        let second_moved = repo.tip(run);
+        let (status, output) = driver.wait();
+        assert_eq!(status.code(), Some(1), "{run}: {output}");
+        assert_eq!(find_line(&output, "error: "), error, "{run}: {output}");
+        assert_eq!(repo.tip(run), second_moved, "{run}: nothing is overwritten");
         repo.is_clean();
         if run != "older" {
             // One bad ref does not keep the others from being driven, or from being put right.
@@ -72,8 +72,8 @@ fn one_damaged_run_does_not_keep_the_others_from_being_driven() {
     let output = repo.env.handoff(["run"]).exit(1);
     insta::assert_snapshot!(find_line(&output.stderr, "error: "), @"error: cannot read commit e01ebe446bc002032f8fcc226ae6d5c11f2ec4a5 of the chain");
     assert!(repo.is_sealed("a") && repo.is_sealed("c"), "{output}");
-    let output = repo.env.handoff(["run", "a", "b", "c"]).exit(1);
-    insta::assert_snapshot!(output.stdout, @"
+    let run_output = repo.env.handoff(["run", "a", "b", "c"]).exit(1);
+    insta::assert_snapshot!(run_output.stdout, @"
     ✓ a  done, nothing handed over  1 attempt
     a: 1 of 1 done, sealed
     ─ nothing changed

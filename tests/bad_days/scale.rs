@@ -69,7 +69,7 @@ fn hundreds_of_items_eight_at_a_time() {
 }
 
 #[test]
-fn what_an_item_costs_does_not_grow_with_their_number() {
+fn item_cost_is_independent_of_the_item_count() {
     let repo = TestRepo::new();
     repo.config("handoff.queue.default.concurrency", "8");
     repo.config("handoff.durability", "relaxed");

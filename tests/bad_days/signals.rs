@@ -19,12 +19,12 @@ fn an_interrupted_run_is_resumed_and_counts_nothing_against_the_items() {
         let driver = repo.start(&["run", "r"]);
         wait_for("both items", || repo.lines("waits").len() == 2);
         driver.signal(signal);
-        let (status, said) = driver.wait();
-        assert_eq!(status.code(), Some(130), "{signal:?}: {said}");
-        assert_eq!(find_line(&said, "hint: git handoff"), "hint: git handoff run r");
+        let (status, output) = driver.wait();
+        assert_eq!(status.code(), Some(130), "{signal:?}: {output}");
+        assert_eq!(find_line(&output, "hint: git handoff"), "hint: git handoff run r");
         repo.is_clean();
-        let seen = repo.items("r");
-        assert_eq!((seen["a"].status.as_str(), seen["a"].attempts), ("ready", 1));
+        let items = repo.items("r");
+        assert_eq!((items["a"].status.as_str(), items["a"].attempts), ("ready", 1));
         // The attempts' unfinished work is saved.
         let saved = repo.env.git(["ls-tree", "-r", "--name-only", "refs/handoff/salvage/r"]).success();
         assert_eq!(saved.lines().filter(|path| path.ends_with("/1/partial")).count(), 2, "{saved}");
@@ -60,12 +60,12 @@ fn an_engine_that_ends_a_job_gets_its_attempts_handed_back() {
         if !is_driver_first {
             driver.signal(Signal::TERM);
         }
-        let (status, said) = driver.wait();
-        assert_eq!(status.code(), Some(130), "{said}");
+        let (status, output) = driver.wait();
+        assert_eq!(status.code(), Some(130), "{output}");
         let ends = repo.entries("r");
         let ends = ends.iter().filter(|entry| entry["attempt"] == 1 && entry["kind"] != "item.fired");
         let ends: Vec<_> = ends.map(|entry| (entry["kind"].as_str(), entry["reason"].as_str())).collect();
-        assert_eq!(ends, [(Some("item.requeued"), Some("operator")); 2], "{said}");
+        assert_eq!(ends, [(Some("item.requeued"), Some("operator")); 2], "{output}");
         // One attempt is all that the plan allows.
         repo.env.handoff(["run"]).success();
         repo.is_clean();
@@ -121,7 +121,7 @@ fn a_reader_that_goes_away_stops_nothing() {
 }
 
 #[test]
-fn who_is_interrupted_leaves_no_temporary_folder() {
+fn interrupted_command_leaves_no_temporary_folder() {
     let repo = TestRepo::new();
     repo.submit("r", &[item("a", "seq 2000 >f"), item("b", "seq 2000 >g")]);
     repo.env.handoff(["run", "r"]).success();
@@ -140,8 +140,8 @@ fn who_is_interrupted_leaves_no_temporary_folder() {
                 return false;
             }
             program.signal(signal);
-            let (status, said) = program.wait();
-            assert!(is_empty(), "{status:?}: {said}");
+            let (status, output) = program.wait();
+            assert!(is_empty(), "{status:?}: {output}");
             status.code() == Some(code)
         };
         // It may have been done first.

@@ -21,10 +21,10 @@ fn cancelling_a_running_item_ends_it_and_the_run_goes_on() {
     repo.env.handoff(["cancel", "r/slow", "--reason", "too slow"]).success();
     wait_for("its end", || !repo.processes().iter().any(|line| line.contains("99")));
     repo.env.write("go", "");
-    let (status, said) = driver.wait();
-    assert_eq!(status.code(), Some(4), "{said}");
-    let seen = repo.items("r");
-    let of = |id: &str| (seen[id].status.as_str(), seen[id].reason.as_str());
+    let (status, output) = driver.wait();
+    assert_eq!(status.code(), Some(4), "{output}");
+    let current_items = repo.items("r");
+    let of = |id: &str| (current_items[id].status.as_str(), current_items[id].reason.as_str());
     assert_eq!(of("slow"), ("cancelled", "too slow"));
     assert_eq!((of("next").0, of("last").0, of("beside").0), ("skipped", "skipped", "done"));
     repo.env.handoff(["cancel", "r/slow"]).ends(1);
@@ -34,7 +34,7 @@ fn cancelling_a_running_item_ends_it_and_the_run_goes_on() {
 }
 
 #[test]
-fn an_item_that_was_cancelled_and_asked_for_again_runs_once_at_a_time() {
+fn cancelled_and_retried_item_runs_once_at_a_time() {
     let repo = TestRepo::new();
     repo.config("handoff.queue.default.concurrency", "4");
     // It takes its time to end, and holds a lock that only one may hold.
@@ -52,9 +52,9 @@ fn an_item_that_was_cancelled_and_asked_for_again_runs_once_at_a_time() {
     wait_for("the item", || repo.path("waits").exists());
     repo.env.handoff(["cancel", "r/slow"]).success();
     repo.env.handoff(["retry", "r/slow"]).success();
-    let (status, said) = driver.wait();
-    assert!(!repo.path("two").exists(), "two attempts held one lock\n{said}");
-    assert_eq!(status.code(), Some(0), "{said}");
+    let (status, output) = driver.wait();
+    assert!(!repo.path("two").exists(), "two attempts held one lock\n{output}");
+    assert_eq!(status.code(), Some(0), "{output}");
     assert_eq!(repo.item("r", "slow").attempts, 2);
     repo.is_clean();
     repo.is_intact("r");
@@ -67,12 +67,12 @@ fn cancelling_a_run_that_is_driven_ends_and_seals_it() {
     repo.submit("r", &[item("done", "true"), item("one", WAITS), item("two", WAITS), after("three", &["one"], "true")]);
     let driver = repo.start(&["run", "r"]);
     wait_for("both items", || repo.lines("waits").len() == 2);
-    let told = repo.env.handoff(["cancel", "r"]).success();
-    insta::assert_snapshot!(told, @"r: 5 entries, sealed");
-    let (status, said) = driver.wait();
-    assert_eq!(status.code(), Some(4), "{said}");
-    let seen = repo.items("r");
-    let statuses: Vec<&str> = seen.values().map(|item| item.status.as_str()).collect();
+    let stdout = repo.env.handoff(["cancel", "r"]).success();
+    insta::assert_snapshot!(stdout, @"r: 5 entries, sealed");
+    let (status, output) = driver.wait();
+    assert_eq!(status.code(), Some(4), "{output}");
+    let items = repo.items("r");
+    let statuses: Vec<&str> = items.values().map(|item| item.status.as_str()).collect();
     assert_eq!(statuses, ["done", "cancelled", "cancelled", "cancelled"]);
     assert!(repo.is_sealed("r"));
     repo.is_clean();
@@ -80,7 +80,7 @@ fn cancelling_a_run_that_is_driven_ends_and_seals_it() {
 }
 
 #[test]
-fn what_failed_can_be_asked_for_again_with_all_that_was_skipped() {
+fn retry_restarts_a_failed_item_and_its_skipped_dependents() {
     let repo = TestRepo::new();
     let items = [
         item("a", "test -e \"$HOME/../fixed\""),
@@ -125,8 +125,11 @@ fn nothing_is_steered_after_the_seal_or_before_the_end() {
     let before = repo.refs();
     for arguments in [&["cancel", "r"][..], &["cancel", "r/a"], &["retry", "r/a"], &["retry", "r/b"], &["close", "r/a"]]
     {
-        let refused = repo.env.handoff(arguments).exit(1);
-        assert_eq!(refused.stderr, "error: the run \"r\" is sealed; nothing can follow\nhint: git handoff verify r\n");
+        let second_refused = repo.env.handoff(arguments).exit(1);
+        assert_eq!(
+            second_refused.stderr,
+            "error: the run \"r\" is sealed; nothing can follow\nhint: git handoff verify r\n"
+        );
     }
     repo.env.handoff(["close", "r"]).success();
     repo.env.handoff(["run", "r"]).ends(4);
@@ -135,7 +138,7 @@ fn nothing_is_steered_after_the_seal_or_before_the_end() {
 }
 
 #[test]
-fn a_second_driver_is_told_who_has_the_run() {
+fn second_driver_reports_the_first() {
     let repo = TestRepo::new();
     repo.submit("r", &[item("a", WAITS)]);
     let first = repo.start(&["run", "r"]);
@@ -143,8 +146,8 @@ fn a_second_driver_is_told_who_has_the_run() {
     let second = repo.env.handoff(["run", "r"]).exit(5);
     assert!(second.stderr.contains(&format!("process {}", first.id())), "{second}");
     repo.env.handoff(["cancel", "r"]).success();
-    let (status, said) = first.wait();
-    assert_eq!(status.code(), Some(4), "{said}");
+    let (status, output) = first.wait();
+    assert_eq!(status.code(), Some(4), "{output}");
     repo.is_clean();
     repo.is_intact("r");
 }

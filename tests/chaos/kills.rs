@@ -21,7 +21,7 @@ const ROUNDS: u64 = 2;
 /// How far apart the kinds of repositories begin in the list of commands.
 const APART: u64 = 6;
 
-/// How long a command may take, also to end once it was told to.
+/// How long a command may take, also to end after a signal.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The results of the rounds in one kind of repository.
@@ -38,7 +38,7 @@ struct Tally {
 /// How a killed command ended.
 struct Ended {
     code: Option<i32>,
-    said: String,
+    output: String,
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn killed_where_refs_are_packed() {
 }
 
 #[test]
-fn killed_where_objects_are_named_by_sha256() {
+fn killed_where_objects_use_sha256() {
     kill(Kind::Sha256);
 }
 
@@ -99,17 +99,17 @@ fn round(scene: &Scene, victim: &Victim, time: Duration, dice: &mut Dice, tally:
     // The second and third die while they mend what the first left.
     for _ in 0..=dice.roll(0..3) {
         let ended = killed(scene, victim, time, dice, tally);
-        assert!(!ended.said.contains("panicked at") && !matches!(ended.code, Some(70 | 101)), "{}", ended.said);
+        assert!(!ended.output.contains("panicked at") && !matches!(ended.code, Some(70 | 101)), "{}", ended.output);
         scene.is_sound(victim.place(scene));
         let before = std::mem::replace(&mut done, (victim.done)(scene));
         let acknowledged = ended.code.is_some_and(|code| victim.exits.contains(&code)) && victim.changes();
         let least = if acknowledged && (victim.again || before == 0) { before + 1 } else { before };
-        assert!((least..=before + 1).contains(&done), "{}: {before} became {done}\n{}", victim.name, ended.said);
+        assert!((least..=before + 1).contains(&done), "{}: {before} became {done}\n{}", victim.name, ended.output);
         assert!(victim.again || done <= 1, "{} was done twice", victim.name);
     }
     let output = succeeds(scene, victim, done, tally);
-    let wanted = if victim.again { done + 1 } else { usize::from(victim.changes()) };
-    assert_eq!((victim.done)(scene), wanted, "{}\n{output}", victim.name);
+    let expected = if victim.again { done + 1 } else { usize::from(victim.changes()) };
+    assert_eq!((victim.done)(scene), expected, "{}\n{output}", victim.name);
     scene.is_sound(victim.place(scene));
     ends_whole(scene);
     scene.is_tidy();
@@ -119,11 +119,11 @@ fn round(scene: &Scene, victim: &Victim, time: Duration, dice: &mut Dice, tally:
 fn killed(scene: &Scene, victim: &Victim, time: Duration, dice: &mut Dice, tally: &mut Tally) -> Ended {
     let (name, signal) =
         *dice.pick(&[("KILL", Signal::KILL), ("KILL", Signal::KILL), ("INT", Signal::INT), ("TERM", Signal::TERM)]);
-    // A terminal tells everybody, a kill by hand only the program.
+    // A terminal signals all processes, a kill by hand only the program.
     let everybody = dice.once_in(2);
     let delay = Duration::from_micros(dice.roll(0..u64::try_from(time.as_micros()).unwrap() * 11 / 10 + 1));
-    let said = scene.repo.path("killed.said");
-    let file = File::create(&said).unwrap();
+    let path = scene.repo.path("killed.said");
+    let file = File::create(&path).unwrap();
     let mut command = scene.repo.env.command(program_path(), victim.place(scene));
     command.args(arguments(scene, victim)).stdout(file.try_clone().unwrap()).stderr(file).process_group(0);
     let mut child = command.spawn().unwrap();
@@ -155,7 +155,7 @@ fn killed(scene: &Scene, victim: &Victim, time: Duration, dice: &mut Dice, tally
     if dice.once_in(2) {
         scene.repo.no_process_is_left();
     }
-    Ended { code: status.code(), said: fs::read_to_string(said).unwrap() }
+    Ended { code: status.code(), output: fs::read_to_string(path).unwrap() }
 }
 
 /// Gives a command once more, and does what it hints at where a lock is in the way; returns how it
@@ -166,7 +166,7 @@ fn succeeds(scene: &Scene, victim: &Victim, done: usize, tally: &mut Tally) -> O
         if output.status.is_some_and(|code| victim.exits.contains(&code)) {
             return output;
         }
-        // It was done before it could be told.
+        // It was done before the signal.
         if done > 0 && !victim.again && output.status == Some(1) {
             return output;
         }

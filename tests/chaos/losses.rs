@@ -91,8 +91,8 @@ pub(super) const VICTIMS: [Victim; 23] = [
     Victim::new("push", &["push", "--all"], |scene| {
         // The log is written there first, then here: after a crash in between, the next writer
         // continues the remote's.
-        let wanted = |place| ["runs", "threads"].map(|below| scene.refs(place, &format!("refs/handoff/{below}")));
-        usize::from(wanted("hub") == wanted("repo"))
+        let refs_in = |place| ["runs", "threads"].map(|below| scene.refs(place, &format!("refs/handoff/{below}")));
+        usize::from(refs_in("hub") == refs_in("repo"))
     }),
     Victim::new("fetch", &["fetch"], |scene| {
         let fetched = scene.refs("other", "refs/handoff/remotes/origin").replace("/remotes/origin/", "/");

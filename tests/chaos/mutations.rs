@@ -17,7 +17,7 @@ use super::scene::{Kind, Scene};
 use super::{MUTATIONS, SEED, number, rounds};
 use crate::common::{answers, loosen, program_path};
 
-/// How many rounds there are in each kind of repository where nothing is said.
+/// The default number of rounds in each kind of repository.
 const ROUNDS: u64 = 4;
 
 /// How long a command may take on state that it cannot make sense of.
@@ -98,13 +98,13 @@ fn changed_where_refs_are_packed() {
 }
 
 #[test]
-fn changed_where_objects_are_named_by_sha256() {
+fn changed_where_objects_use_sha256() {
     change(Kind::Sha256);
 }
 
 fn change(kind: Kind) {
     let (scene, seed, began) = (Scene::new(kind), number(SEED, 0), Instant::now());
-    let before = EVIDENCE.map(|(name, _)| Evidence::of(&scene, name));
+    let before = EVIDENCE.map(|(name, _)| Evidence::read(&scene, name));
     let mut codes: BTreeMap<i32, u64> = BTreeMap::new();
     let mut verified = 0;
     for number in rounds(MUTATIONS, ROUNDS) {
@@ -114,21 +114,25 @@ fn change(kind: Kind) {
         if !abroad && dice.once_in(2) {
             loosen(&scene.repo.env.repo());
         }
-        let told: Vec<String> = (0..=dice.roll(0..2)).map(|_| mutate(&scene, &mut dice, abroad)).collect();
-        let told = format!("{kind:?}: {SEED}={seed} {MUTATIONS}={number}..{}: {}", number + 1, told.join(", "));
-        eprintln!("{told}");
+        let changes: Vec<String> = (0..=dice.roll(0..2)).map(|_| mutate(&scene, &mut dice, abroad)).collect();
+        let description =
+            format!("{kind:?}: {SEED}={seed} {MUTATIONS}={number}..{}: {}", number + 1, changes.join(", "));
+        eprintln!("{description}");
         if !abroad {
-            for ((_, verify), before) in EVIDENCE.iter().zip(&before) {
-                let (code, printed) = bounded(&scene, "repo", verify, &told);
+            for ((_, verify), earlier) in EVIDENCE.iter().zip(&before) {
+                let (code, printed) = bounded(&scene, "repo", verify, &description);
                 let intact = serde_json::from_str::<Value>(printed.lines().next().unwrap_or_default());
                 let intact = code == 0 && intact.is_ok_and(|report| report["intact"] == true);
-                assert!(!intact || before.is_untouched(&scene), "{told}\nverified what was changed:\n{printed}");
+                assert!(
+                    !intact || earlier.is_untouched(&scene),
+                    "{description}\nverified what was changed:\n{printed}"
+                );
                 verified += u64::from(intact);
             }
         }
         for _ in 0..COMMANDS {
             let (place, args) = if abroad { *dice.pick(&ABROAD) } else { ("repo", *dice.pick(&SURFACE)) };
-            *codes.entry(bounded(&scene, place, args, &told).0).or_default() += 1;
+            *codes.entry(bounded(&scene, place, args, &description).0).or_default() += 1;
         }
     }
     eprintln!(
@@ -145,7 +149,7 @@ struct Evidence {
 }
 
 impl Evidence {
-    fn of(scene: &Scene, name: &'static str) -> Self {
+    fn read(scene: &Scene, name: &'static str) -> Self {
         let git = |args: &[&str]| scene.repo.env.git(args).success();
         let store = Store::discover(&scene.repo.env.repo()).unwrap();
         let ids = git(&["rev-list", "--objects", "--no-object-names", name]);
@@ -168,7 +172,7 @@ impl Evidence {
 
 /// Gives a command, which must end soon and not in a panic; returns its exit code and what it
 /// printed.
-fn bounded(scene: &Scene, place: &str, args: &[&str], told: &str) -> (i32, String) {
+fn bounded(scene: &Scene, place: &str, args: &[&str], description: &str) -> (i32, String) {
     let paths = ["printed", "said"].map(|name| scene.repo.path(name));
     let mut command = scene.repo.env.command(program_path(), place);
     command.args(args).stdout(File::create(&paths[0]).unwrap()).stderr(File::create(&paths[1]).unwrap());
@@ -180,14 +184,14 @@ fn bounded(scene: &Scene, place: &str, args: &[&str], told: &str) -> (i32, Strin
         }
         if began.elapsed() > PATIENCE {
             child.kill().unwrap();
-            panic!("{told}\n{args:?} does not end");
+            panic!("{description}\n{args:?} does not end");
         }
         std::thread::sleep(Duration::from_millis(2));
     };
-    let [printed, said] = paths.map(|path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned());
-    let clear = !said.contains("panicked at") && matches!(status.code(), Some(0..=5));
-    assert!(clear, "{told}\n{args:?} in {place}: {status}\n{printed}{said}");
-    answers::hold_printed(program_path(), args, [&printed, &said], true);
+    let [printed, stderr] = paths.map(|path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned());
+    let clear = !stderr.contains("panicked at") && matches!(status.code(), Some(0..=5));
+    assert!(clear, "{description}\n{args:?} in {place}: {status}\n{printed}{stderr}");
+    answers::hold_printed(program_path(), args, [&printed, &stderr], true);
     (status.code().unwrap(), printed)
 }
 

@@ -106,7 +106,7 @@ impl Scene {
         repo.submit("open", &[item("top", noted), after("next", &["top"], noted), item("lone", noted)]);
         repo.submit("half", &[item("fails", "exit 1"), after("skipped", &["fails"], "true"), item("fine", noted)]);
         self.handoff(&["run", "half"]).ends(4);
-        // A worktree that was kept.
+        // A preserved worktree.
         repo.config("handoff.workspace.keep", "true");
         repo.submit("kept", &[item("fails", "echo work >work; exit 1")]);
         self.handoff(&["run", "--close", "kept"]).ends(4);
@@ -185,17 +185,21 @@ impl Scene {
     }
 
     /// Counts the entries of a run that have a field of some value.
-    pub(super) fn entries(&self, run: &str, wanted: &[(&str, &str)]) -> usize {
-        let is = |entry: &Value| wanted.iter().all(|(field, value)| entry[field] == *value);
+    pub(super) fn entries(&self, run: &str, fields: &[(&str, &str)]) -> usize {
+        let is = |entry: &Value| fields.iter().all(|(field, value)| entry[field] == *value);
         self.repo.entries(run).iter().filter(|entry| is(entry)).count()
     }
 
     /// Holds what is true at every moment of a repository and of the remote: git finds no fault,
     /// and nothing that stands there is anything but whole and signed.
     pub(super) fn is_sound(&self, place: &str) {
-        for place in [place, "hub"] {
-            let said = self.repo.env.git_in(place, ["fsck", "--strict", "--no-dangling", "--no-progress"]);
-            assert_eq!((said.status, said.stdout.as_str(), said.stderr.as_str()), (Some(0), "", ""), "in {place}");
+        for folder in [place, "hub"] {
+            let fsck_output = self.repo.env.git_in(folder, ["fsck", "--strict", "--no-dangling", "--no-progress"]);
+            assert_eq!(
+                (fsck_output.status, fsck_output.stdout.as_str(), fsck_output.stderr.as_str()),
+                (Some(0), "", ""),
+                "in {folder}"
+            );
         }
         for verify in [&["verify", "--all", "--allow-partial"][..], &["thread", "verify", "--all"]] {
             let output = self.handoff_in(place, verify);

@@ -27,7 +27,7 @@ use super::{SEED, SOAK, let_an_hour_pass, number};
 use crate::common::repo::TestRepo;
 use crate::common::{Environment, program_path};
 
-/// For how many seconds where nothing is said.
+/// The default number of seconds.
 const SECONDS: u64 = 10;
 
 /// How long it goes on before everybody stops and everything is looked at.
@@ -130,13 +130,13 @@ impl Soak {
         for (place, git) in PLACES {
             let_an_hour_pass(&self.path(git));
             let mended = self.calmly(program_path(), place, &["doctor", "--fix"]);
-            assert!(matches!(mended.code, Some(0 | 3)), "in {place}: {}{}", mended.printed, mended.said);
-            let said = self.calmly("git", place, &["fsck", "--strict", "--no-dangling", "--no-progress"]);
+            assert!(matches!(mended.code, Some(0 | 3)), "in {place}: {}{}", mended.printed, mended.stderr);
+            let ended = self.calmly("git", place, &["fsck", "--strict", "--no-dangling", "--no-progress"]);
             assert!(
-                said.is_done() && said.printed.is_empty() && said.said.is_empty(),
+                ended.is_done() && ended.printed.is_empty() && ended.stderr.is_empty(),
                 "in {place}: {}{}",
-                said.printed,
-                said.said
+                ended.printed,
+                ended.stderr
             );
         }
         let open = self.ledger().open();
@@ -144,15 +144,15 @@ impl Soak {
             let verified = self.calmly(program_path(), "repo", &["verify", "--allow-partial", run]);
             let sound = matches!(verified.code, Some(0 | 3))
                 && !["TAMPERED", "UNTRUSTED"].iter().any(|word| verified.printed.contains(word));
-            assert!(sound, "{run}: {}{}", verified.printed, verified.said);
+            assert!(sound, "{run}: {}{}", verified.printed, verified.stderr);
             if verified.is_done() {
                 self.ledger().runs.get_mut(run).unwrap().sealed = true;
             }
         }
         for place in ["repo", "other"] {
             let verified = self.calmly(program_path(), place, &["thread", "verify", "--all"]);
-            let sound = verified.is_done() || verified.said.contains("there are no threads here");
-            assert!(sound, "in {place}: {}{}", verified.printed, verified.said);
+            let sound = verified.is_done() || verified.stderr.contains("there are no threads here");
+            assert!(sound, "in {place}: {}{}", verified.printed, verified.stderr);
         }
     }
 
@@ -196,7 +196,7 @@ impl Soak {
     fn settle_run(&self, name: &str) {
         for round in 0.. {
             let ended = self.calmly(program_path(), "repo", &["run", name]);
-            assert!(matches!(ended.code, Some(0 | 4)), "{name}: {:?}\n{}{}", ended.code, ended.printed, ended.said);
+            assert!(matches!(ended.code, Some(0 | 4)), "{name}: {:?}\n{}{}", ended.code, ended.printed, ended.stderr);
             let (wrong, all) = self.wrong(name);
             if wrong.is_empty() {
                 if !self.repo.is_sealed(name) {
@@ -280,7 +280,7 @@ impl Soak {
             self.handoff("other", &["verify", "--allow-partial", &format!("origin/{name}")]);
         }
         self.handoff("repo", &["clean", "--force"]);
-        // Work that could not be saved under a limit or on a full disk was kept for a person.
+        // Work that could not be saved under a limit or on a full disk was preserved for a person.
         for left in self.repo.worktrees().iter().filter(|path| path.join("tree").exists()) {
             assert!(left.to_string_lossy().ends_with("-unsaved"), "{} was left", left.display());
         }

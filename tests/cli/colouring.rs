@@ -26,10 +26,10 @@ fn repo() -> TestRepo {
     repo.config("handoff.executor.red.verify", "echo FAILED; exit 1");
     repo.config("handoff.executor.red.onVerifyFail", "keep");
     let red = json!({ "id": "red", "executor": "red" });
-    let asked = json!({ "id": "asked", "executor": "approval" });
+    let approval = json!({ "id": "asked", "executor": "approval" });
     let later = json!({ "id": "later", "executor": "approval", "depends_on": ["asked"] });
     let no = item("no", "exit 1");
-    repo.drive("r", &[item("good", "true"), red, no, after("left", &["no"], "true"), asked, later]).ends(4);
+    repo.drive("r", &[item("good", "true"), red, no, after("left", &["no"], "true"), approval, later]).ends(4);
     repo.drive("green", &[item("a", "true")]).ends(0);
     repo.drive("bad", &[item("a", "exit 1")]).ends(4);
     repo.submit("gone", &[item("a", "true"), item("b", "true")]);
@@ -54,19 +54,19 @@ fn how_work_stands_has_its_colour_in_every_view() {
     let repo = repo();
     let plain: Vec<String> = VIEWS.iter().map(|view| repo.env.handoff(*view).to_string()).collect();
     repo.config("color.ui", "always");
-    for (view, plain) in VIEWS.iter().zip(&plain) {
+    for (view, uncoloured) in VIEWS.iter().zip(&plain) {
         let output = repo.env.handoff(*view);
         assert!(output.stdout.contains("\u{1b}[31m"), "{view:?}: {}", visible(&output));
-        assert_eq!(without(&output.to_string()), *plain, "{view:?}: colours change nothing else");
+        assert_eq!(without(&output.to_string()), *uncoloured, "{view:?}: colours change nothing else");
     }
-    let seen = |args: &[&str]| visible(&repo.env.handoff(args));
-    assert_output!("colour_alone", seen(&[]));
-    assert_output!("colour_runs", seen(&["runs"]));
-    assert_output!("colour_status", seen(&["status", "r"]));
-    assert_output!("colour_blocked", seen(&["status", "--blocked", "r"]));
-    assert_output!("colour_log", seen(&["log", "r"]));
-    assert_output!("colour_show", seen(&["show", "r"]));
-    assert_output!("colour_show_item", seen(&["show", "r/no"]));
+    let visible_output = |args: &[&str]| visible(&repo.env.handoff(args));
+    assert_output!("colour_alone", visible_output(&[]));
+    assert_output!("colour_runs", visible_output(&["runs"]));
+    assert_output!("colour_status", visible_output(&["status", "r"]));
+    assert_output!("colour_blocked", visible_output(&["status", "--blocked", "r"]));
+    assert_output!("colour_log", visible_output(&["log", "r"]));
+    assert_output!("colour_show", visible_output(&["show", "r"]));
+    assert_output!("colour_show_item", visible_output(&["show", "r/no"]));
     assert_output!(
         "colour_run",
         visible(&repo.drive("s", &[item("a", "true"), item("b", "exit 1"), after("c", &["b"], "true")]))
@@ -74,7 +74,7 @@ fn how_work_stands_has_its_colour_in_every_view() {
 }
 
 #[test]
-fn nothing_is_in_colour_that_a_program_reads_or_that_is_told_not_to_be() {
+fn colour_is_off_for_programs_and_on_request() {
     let repo = repo();
     let is_painted = |args: &[&str]| {
         let output = repo.env.handoff(args);
@@ -95,7 +95,7 @@ fn nothing_is_in_colour_that_a_program_reads_or_that_is_told_not_to_be() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_terminal_gets_colours_unless_it_is_told_not_to() {
+fn colour_is_on_for_terminals_by_default() {
     let repo = repo();
     let is_painted = |view: &[&str], variables: &str| {
         let line = format!("env -u NO_COLOR {variables} git-handoff {}", view.join(" "));

@@ -4,9 +4,9 @@ use std::process::Stdio;
 
 use crate::common::repo::{TestRepo, item};
 
-fn told(repo: &TestRepo, words: &[&str]) -> Vec<String> {
-    let said = repo.env.handoff([&["complete", "--"], words].concat()).success();
-    said.lines().map(str::to_owned).collect()
+fn completions(repo: &TestRepo, words: &[&str]) -> Vec<String> {
+    let stdout = repo.env.handoff([&["complete", "--"], words].concat()).success();
+    stdout.lines().map(str::to_owned).collect()
 }
 
 /// A repository with two runs of ours, one fetched, a thread and a remote.
@@ -25,9 +25,9 @@ fn repo() -> TestRepo {
 }
 
 #[test]
-fn commands_flags_and_what_there_is_here_are_told() {
+fn complete_lists_commands_flags_and_local_names() {
     let repo = repo();
-    for (words, wanted) in [
+    for (words, expected) in [
         (&["sta"][..], &["status"][..]),
         (&["thread", "l"], &["list", "log"]),
         (&["verify", "--require-t"], &["--require-trusted"]),
@@ -46,12 +46,12 @@ fn commands_flags_and_what_there_is_here_are_told() {
         (&["no-such-command", "x"], &[]),
         (&[], &[]),
     ] {
-        assert_eq!(told(&repo, words), wanted, "{words:?}");
+        assert_eq!(completions(&repo, words), expected, "{words:?}");
     }
-    assert!(!told(&repo, &[""]).iter().any(|word| word == "complete"));
-    // Where there is no repository, commands are told all the same.
-    let said = repo.env.handoff_in("home", ["complete", "--", "sta"]).success();
-    assert_eq!(said, "status\n");
+    assert!(!completions(&repo, &[""]).iter().any(|word| word == "complete"));
+    // Outside a repository, commands are still completed.
+    let stdout = repo.env.handoff_in("home", ["complete", "--", "sta"]).success();
+    assert_eq!(stdout, "status\n");
     repo.env.handoff(["completions", "tcsh"]).ends(2);
 }
 

@@ -28,6 +28,6 @@ fn a_usage_error_prints_no_argument_that_looks_like_a_credential() {
     let output = repo.env.handoff(["runs", "password=Tr0ub4dor-and-3"]).exit(2);
     assert!(!output.stderr.contains("Tr0ub4dor") && output.stderr.contains("[redacted:password]"), "{output}");
     // Anything else is named.
-    let output = repo.env.handoff(["runs", "nonsense"]).exit(2);
-    assert!(output.stderr.contains("unexpected argument 'nonsense'"), "{output}");
+    let runs_output = repo.env.handoff(["runs", "nonsense"]).exit(2);
+    assert!(runs_output.stderr.contains("unexpected argument 'nonsense'"), "{runs_output}");
 }

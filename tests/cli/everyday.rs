@@ -10,7 +10,7 @@ use crate::common::report::{find_entry, find_line, find_row};
 const NOTHING: [&str; 0] = [];
 
 #[test]
-fn alone_it_says_where_things_stand_and_what_is_next() {
+fn overview_shows_state_and_next_steps() {
     let repo = TestRepo::new();
     assert_output!(repo.env.handoff(NOTHING), @r"
     there are no runs here yet
@@ -36,8 +36,8 @@ fn alone_it_says_where_things_stand_and_what_is_next() {
     ------- stderr -------
     hint: git handoff waiting
     ");
-    let said: Value = serde_json::from_str(&repo.env.handoff(["--json"]).success()).unwrap();
-    assert_eq!((said["green"].as_u64(), said["waiting"].as_array().map(Vec::len)), (Some(1), Some(1)), "{said}");
+    let answer: Value = serde_json::from_str(&repo.env.handoff(["--json"]).success()).unwrap();
+    assert_eq!((answer["green"].as_u64(), answer["waiting"].as_array().map(Vec::len)), (Some(1), Some(1)), "{answer}");
     repo.env.handoff(["approve", "asked/sign"]).success();
     insta::assert_snapshot!(repo.env.handoff(NOTHING).exit(0).stderr, @"hint: git handoff status --blocked bad");
     assert_output!(repo.env.handoff(["status", "--blocked", "bad"]), @r#"
@@ -61,11 +61,11 @@ fn alone_it_says_where_things_stand_and_what_is_next() {
 }
 
 #[test]
-fn what_it_does_not_look_into_is_not_called_green() {
+fn overview_calls_only_checked_runs_green() {
     let repo = TestRepo::new();
     repo.drive("bad", &[item("a", "exit 1"), after("b", &["a"], "true"), item("c", "true")]).ends(4);
-    let said = repo.env.handoff(["close", "bad", "--reason", "good enough"]).exit(0);
-    assert_eq!(said.stdout, "bad: 2 entries, sealed\n");
+    let output = repo.env.handoff(["close", "bad", "--reason", "good enough"]).exit(0);
+    assert_eq!(output.stdout, "bad: 2 entries, sealed\n");
     let log = repo.env.handoff(["log", "bad"]).success();
     insta::assert_snapshot!(find_entry(&log, "item.reconciled a"), @"item.reconciled a #1: failed: exited with 1");
     insta::assert_snapshot!(find_entry(&log, "item.skipped b"), @r#"item.skipped b #0: skipped: it depends on "a", which did not get done"#);
@@ -96,41 +96,41 @@ fn what_it_does_not_look_into_is_not_called_green() {
     ------- stderr -------
     hint: git handoff runs --all
     ");
-    let said: Value = serde_json::from_str(&other.env.handoff(["--json"]).success()).unwrap();
-    assert_eq!((&said["archived"], &said["fetched"]), (&0.into(), &1.into()), "{said}");
+    let answer: Value = serde_json::from_str(&other.env.handoff(["--json"]).success()).unwrap();
+    assert_eq!((&answer["archived"], &answer["fetched"]), (&0.into(), &1.into()), "{answer}");
 }
 
 #[test]
-fn a_run_with_a_symbolic_ref_is_seen_by_every_command() {
+fn every_command_lists_a_run_with_a_symbolic_ref() {
     let repo = TestRepo::new();
     repo.drive("r", &[item("a", "true")]).ends(0);
     repo.env.git(["symbolic-ref", "refs/handoff/runs/s", "refs/heads/main"]).success();
-    let said = repo.env.handoff(["verify", "--all"]).exit(3).stdout;
-    insta::assert_snapshot!(find_line(&said, "git handoff verify · s "), @"git handoff verify · s                                          ✗ TAMPERED");
+    let report = repo.env.handoff(["verify", "--all"]).exit(3).stdout;
+    insta::assert_snapshot!(find_line(&report, "git handoff verify · s "), @"git handoff verify · s                                          ✗ TAMPERED");
     repo.env.git(["symbolic-ref", "refs/handoff/runs/r", "refs/heads/main"]).success();
     let of_log = repo.env.handoff(["verify", "--all"]).exit(3);
     assert_eq!(of_log.stderr, "");
     insta::assert_snapshot!(find_line(&of_log.stdout, "git handoff verify · r "), @"git handoff verify · r                                          ✗ TAMPERED");
-    let said = repo.env.handoff(["runs"]).success();
-    insta::assert_snapshot!(said, @"
+    let stdout = repo.env.handoff(["runs"]).success();
+    insta::assert_snapshot!(stdout, @"
     r  ?  unreadable  ?  ?  refs/handoff/runs/r is a symbolic ref, to refs/heads/main
     s  ?  unreadable  ?  ?  refs/handoff/runs/s is a symbolic ref, to refs/heads/main
     ");
     repo.env.git(["symbolic-ref", "--delete", "refs/handoff/runs/s"]).success();
     repo.env.git(["symbolic-ref", "refs/handoff/remotes/hub/runs/s", "refs/heads/main"]).success();
-    let said = repo.env.handoff(["verify", "--all"]).exit(3).stdout;
-    insta::assert_snapshot!(find_line(&said, "git handoff verify · hub/s "), @"git handoff verify · hub/s                                      ✗ TAMPERED");
+    let verify_answer = repo.env.handoff(["verify", "--all"]).exit(3).stdout;
+    insta::assert_snapshot!(find_line(&verify_answer, "git handoff verify · hub/s "), @"git handoff verify · hub/s                                      ✗ TAMPERED");
 }
 
 #[test]
-fn an_unwanted_run_is_closed_and_sealed_and_says_why() {
+fn close_seals_a_run_with_its_reason() {
     let repo = TestRepo::new();
     repo.submit("r", &[item("a", "true"), after("b", &["a"], "true")]);
     assert_eq!(repo.env.handoff(["abandon", "r", "-m", "the idea was wrong"]).success(), "r: 4 entries, sealed\n");
     assert!(repo.is_sealed("r"));
-    let said = repo.env.handoff(["log", "r"]).success();
-    insta::assert_snapshot!(find_entry(&said, "run.cancelled r"), @"run.cancelled r: the idea was wrong");
-    insta::assert_snapshot!(find_entry(&said, "item.cancelled a"), @"item.cancelled a #0: cancelled: the idea was wrong");
+    let stdout = repo.env.handoff(["log", "r"]).success();
+    insta::assert_snapshot!(find_entry(&stdout, "run.cancelled r"), @"run.cancelled r: the idea was wrong");
+    insta::assert_snapshot!(find_entry(&stdout, "item.cancelled a"), @"item.cancelled a #0: cancelled: the idea was wrong");
     let entries = repo.entries("r");
     assert!(entries.iter().any(|entry| entry.to_string().contains("the idea was wrong")));
     repo.env.handoff(["verify", "--allow-partial", "r"]).success();
@@ -158,9 +158,9 @@ fn a_run_is_followed_while_another_process_drives_it() {
     wait_for("the item runs", || repo.item("r", "a").status == "running");
     repo.env.write("go", "");
     assert!(driver.wait().0.success());
-    let (status, said) = watch.wait();
-    assert!(status.success(), "{said}");
-    insta::assert_snapshot!(find_line(&said, "✓ b  done, "), @"✓ b  done, nothing handed over  1 attempt");
+    let (status, output) = watch.wait();
+    assert!(status.success(), "{output}");
+    insta::assert_snapshot!(find_line(&output, "✓ b  done, "), @"✓ b  done, nothing handed over  1 attempt");
     assert!(log.wait().0.success());
     let followed = repo.env.handoff(["log", "-f", "r"]).success();
     assert_eq!(followed, repo.env.handoff(["log", "r"]).success());
@@ -180,14 +180,18 @@ fn fetched_runs_are_listed_with_their_remote() {
     repo.env.handoff(["push", "origin", "r", "--all"]).ends(2);
     repo.env.handoff(["fetch", "origin"]).success();
     assert_eq!(repo.env.handoff(["runs"]).success().lines().count(), 1);
-    let said = repo.env.handoff(["runs", "-a"]).success();
-    assert!(said.lines().count() == 2, "{said}");
-    insta::assert_snapshot!(said, @"
+    let stdout = repo.env.handoff(["runs", "-a"]).success();
+    assert!(stdout.lines().count() == 2, "{stdout}");
+    insta::assert_snapshot!(stdout, @"
     r         default  sealed  2026-06-04 02:00Z  human:ada  1 done, 1 with nothing handed over
     origin/r  default  sealed  2026-06-04 02:00Z  human:ada  1 done, 1 with nothing handed over
     ");
-    let said: Value = serde_json::from_str(&repo.env.handoff(["--json", "runs", "--all"]).success()).unwrap();
-    assert_eq!((&said["runs"][0]["remote"], &said["runs"][1]["remote"]), (&Value::Null, &"origin".into()), "{said}");
+    let answer: Value = serde_json::from_str(&repo.env.handoff(["--json", "runs", "--all"]).success()).unwrap();
+    assert_eq!(
+        (&answer["runs"][0]["remote"], &answer["runs"][1]["remote"]),
+        (&Value::Null, &"origin".into()),
+        "{answer}"
+    );
 }
 
 #[test]
@@ -221,8 +225,8 @@ fn a_plan_to_start_from_is_valid_and_runs() {
     repo.ends_intact("agent");
     let answer = repo.env.handoff(["plan", "new", "weekly.json", "--json"]).success();
     assert_eq!(answer, "{\"file\":\"weekly.json\",\"id\":\"weekly\",\"schema\":\"git-handoff.plan-new/1\"}\n");
-    let shown = repo.env.handoff(["plan", "new", "-", "--id", "other"]).success();
-    assert_eq!(shown, repo.env.handoff(["plan", "new", "-"]).success().replace("first-plan", "other"));
+    let stdout = repo.env.handoff(["plan", "new", "-", "--id", "other"]).success();
+    assert_eq!(stdout, repo.env.handoff(["plan", "new", "-"]).success().replace("first-plan", "other"));
     repo.env.handoff(["plan", "new", "x.json", "--id", "a/b"]).ends(2);
     repo.env.handoff(["plan", "new", "no/such/folder.json"]).ends(1);
     assert!(!repo.path("repo/x.json").exists());
@@ -274,7 +278,7 @@ fn a_snapshot_has_what_two_runs_of_one_plan_have_in_common() {
 }
 
 #[test]
-fn colour_is_as_git_is_told() {
+fn colour_follows_git_configuration() {
     let repo = TestRepo::new();
     repo.drive("r", &[item("a", "true")]).ends(0);
     let is_painted = || repo.env.handoff(["verify", "r"]).exit(0).raw.contains(&0x1b);
@@ -321,15 +325,15 @@ fn a_relative_path_in_a_setting_starts_from_the_top_wherever_one_stands() {
 }
 
 #[test]
-fn what_agents_submitted_is_driven_by_name_or_where_a_person_says_so() {
+fn runs_of_agents_need_a_name_or_an_answer() {
     let repo = TestRepo::new();
     for run in ["by-agent", "by-agent-too"] {
         let plan = repo.plan(run, &[item("a", "true")]);
         repo.env.handoff(["submit", &plan, "--actor", "agent:writer"]).success();
     }
     repo.submit("by-person", &[item("a", "true")]);
-    let said = repo.env.handoff(["run"]).exit(0);
-    insta::assert_snapshot!(said.stderr, @"
+    let output = repo.env.handoff(["run"]).exit(0);
+    insta::assert_snapshot!(output.stderr, @"
     submitted by agents, and driven by name alone: by-agent, by-agent-too
     hint: git handoff run by-agent
     ▶ a  attempt 1
@@ -340,8 +344,8 @@ fn what_agents_submitted_is_driven_by_name_or_where_a_person_says_so() {
     // A commit says nothing about it.
     repo.env.write("repo/settings", "[handoff \"mcp\"]\n\tdrive = true\n");
     repo.env.git(["config", "include.path", "../settings"]).success();
-    let said = repo.env.handoff(["run"]).exit(0);
-    insta::assert_snapshot!(said.stderr, @"
+    let run_output = repo.env.handoff(["run"]).exit(0);
+    insta::assert_snapshot!(run_output.stderr, @"
     warning: `handoff.mcp.drive` is ignored: a file inside the work tree sets it, and a commit can change that file
     submitted by agents, and driven by name alone: by-agent-too
     hint: git handoff run by-agent-too

@@ -151,7 +151,7 @@ fn products_are_put_onto_the_index_or_a_branch() {
 }
 
 #[test]
-fn a_worker_that_fails_is_tried_again_and_told_of() {
+fn failed_worker_is_retried_with_feedback() {
     let env = Environment::example("handoff-dag");
     env.git(["config", "handoff.subagent.code-edit.command", "echo no such luck; exit 7"]).success();
     assert_output!("failure_run", env.handoff(["run", "plan.json"]).exit(4));
@@ -204,10 +204,10 @@ fn the_examples_run_as_they_are() {
             .stdin(Stdio::null())
             .output()
             .expect("the script can be started");
-        let shown = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{shown}{}", String::from_utf8_lossy(&output.stderr));
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
         assert_eq!(
-            find_line(&shown, "git handoff verify · "),
+            find_line(&stdout, "git handoff verify · "),
             format!("{:<63} ✓ INTACT · tamper-detecting", format!("git handoff verify · {run}"))
         );
     }

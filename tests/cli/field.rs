@@ -29,7 +29,7 @@ fn failure(output: &Output) -> Value {
 }
 
 #[test]
-fn a_plan_is_read_without_its_mark_and_kept_without_it() {
+fn submit_strips_a_byte_order_mark() {
     let env = repository();
     for (name, text) in [
         ("lf", plan("lf")),
@@ -40,8 +40,8 @@ fn a_plan_is_read_without_its_mark_and_kept_without_it() {
         env.write("plan.json", &text);
         env.handoff(["validate", "../plan.json"]).success();
         env.handoff(["submit", "../plan.json"]).success();
-        let kept = env.git(["show", &format!("refs/handoff/runs/{name}^{{/run.submitted}}:plan.json")]).exit(0).raw;
-        assert_eq!(String::from_utf8(kept).expect("it is text"), text.trim_start_matches(MARK), "{name}");
+        let stored = env.git(["show", &format!("refs/handoff/runs/{name}^{{/run.submitted}}:plan.json")]).exit(0).raw;
+        assert_eq!(String::from_utf8(stored).expect("it is text"), text.trim_start_matches(MARK), "{name}");
         env.handoff(["submit", "../plan.json"]).success();
         env.handoff(["extend", name, "../plan.json"]).success();
         env.handoff(["submit", "../plan.json", "--id", &format!("{name}-2")]).success();
@@ -54,7 +54,7 @@ fn a_plan_is_read_without_its_mark_and_kept_without_it() {
 }
 
 #[test]
-fn another_encoding_is_named() {
+fn other_encodings_are_rejected_by_name() {
     let env = repository();
     std::fs::write(env.path().join("plan.json"), utf16(&plan("x"))).expect("it can be written");
     let refused = env.handoff(["validate", "../plan.json"]).exit(1);
@@ -63,8 +63,8 @@ fn another_encoding_is_named() {
     env.handoff(["checkpoint", "t", "--state", "../state"]).success();
     let line = env.handoff(["key"]).success();
     std::fs::write(env.path().join("signers"), utf16(&line)).expect("it can be written");
-    let refused = env.handoff(["--json", "thread", "verify", "--signers", "../signers", "t"]).exit(1);
-    assert_eq!(failure(&refused)["message"], "../signers cannot be used: it is UTF-16; save it as UTF-8");
+    let thread_verify_refused = env.handoff(["--json", "thread", "verify", "--signers", "../signers", "t"]).exit(1);
+    assert_eq!(failure(&thread_verify_refused)["message"], "../signers cannot be used: it is UTF-16; save it as UTF-8");
     // As plain text it names the key, mark or not.
     for text in
         [format!("{MARK}{line}"), line.replace('\n', "\r\n"), format!("{MARK}# team\r\n\r\n{}\r\n", line.trim())]

@@ -37,11 +37,11 @@ fn fan(count: usize, command: impl Fn(usize) -> &'static str) -> Vec<Value> {
 /// Returns the graph of a plan, after it was seen to be no wider than 80 columns.
 fn graph_of(repo: &TestRepo, run: &str, items: &[Value]) -> String {
     let plan = repo.plan(run, items);
-    let shown = repo.env.handoff(["graph", &plan]).success();
-    for line in shown.lines() {
+    let graph = repo.env.handoff(["graph", &plan]).success();
+    for line in graph.lines() {
         assert!(console::measure_text_width(line) <= 80, "{line}");
     }
-    shown
+    graph
 }
 
 #[test]
@@ -104,16 +104,16 @@ fn a_run_is_drawn_with_statuses_and_colours() {
 }
 
 #[test]
-fn a_running_item_is_seen() {
+fn graph_marks_a_running_item() {
     let repo = TestRepo::new();
     let script = "touch $HOME/../begun; while ! test -e $HOME/../go; do sleep 0.05; done";
     repo.submit("live", &[item("long", script), after("next", &["long"], "true")]);
     let driver = repo.start(&["run", "live"]);
     wait_for("the worker runs", || repo.path("begun").exists());
-    let shown = repo.env.handoff(["graph", "live"]).success();
+    let stdout = repo.env.handoff(["graph", "live"]).success();
     repo.env.write("go", "");
     assert!(driver.wait().0.success());
-    assert_output!("graph_running", shown);
+    assert_output!("graph_running", stdout);
 }
 
 #[test]
@@ -122,8 +122,8 @@ fn a_group_counts_its_items_by_status() {
     let items = fan(160, |_| "true");
     repo.submit("many", &items);
     repo.env.handoff(["cancel", "many/shard-003"]).success();
-    let shown = repo.env.handoff(["graph", "many"]).success();
-    assert_output!("graph_group", shown);
+    let stdout = repo.env.handoff(["graph", "many"]).success();
+    assert_output!("graph_group", stdout);
     let answer: Value = serde_json::from_str(&repo.env.handoff(["graph", "many", "--json"]).success()).unwrap();
     assert_eq!(answer["boxes"][1]["group"], "shard-#");
     assert_eq!(answer["boxes"][1]["members"].as_array().unwrap().len(), 160);
@@ -131,26 +131,26 @@ fn a_group_counts_its_items_by_status() {
 }
 
 #[test]
-fn what_cannot_be_drawn_is_refused_with_a_reason() {
+fn graph_rejects_undrawable_plans() {
     let repo = TestRepo::new();
     repo.submit("release", &[item("a", "true")]);
     let output = repo.env.handoff(["graph", "relase", "--json"]).exit(1);
     assert_eq!(error_code(&output.stderr), "unknown-run");
-    let output = repo.env.handoff(["graph", "relase"]).exit(1);
-    assert_eq!(output.stderr, "error: there is no run \"relase\" here\nhint: did you mean \"release\"?\n");
-    let output = repo.env.handoff(["graph", "../none.json"]).exit(1);
-    assert!(output.stderr.starts_with("error: ../none.json could not be read\n"), "{output}");
+    let graph_output = repo.env.handoff(["graph", "relase"]).exit(1);
+    assert_eq!(graph_output.stderr, "error: there is no run \"relase\" here\nhint: did you mean \"release\"?\n");
+    let missing_output = repo.env.handoff(["graph", "../none.json"]).exit(1);
+    assert!(missing_output.stderr.starts_with("error: ../none.json could not be read\n"), "{missing_output}");
     let empty = repo.plan("empty", &[]);
-    let output = repo.env.handoff(["graph", &empty]).exit(1);
-    assert_eq!(output.stdout, "no-items at items (line 1): a plan has at least one item\n");
+    let empty_output = repo.env.handoff(["graph", &empty]).exit(1);
+    assert_eq!(empty_output.stdout, "no-items at items (line 1): a plan has at least one item\n");
     let circle = repo.plan("circle", &[after("a", &["b"], "true"), after("b", &["a"], "true")]);
-    let output = repo.env.handoff(["graph", &circle, "--dot"]).exit(1);
-    assert!(output.stdout.starts_with("cycle at "), "{output}");
-    let output = repo.env.handoff(["graph", "release", "--dot", "--mermaid"]).exit(2);
-    assert!(output.stderr.contains("cannot be used with"), "{output}");
+    let cycle_output = repo.env.handoff(["graph", &circle, "--dot"]).exit(1);
+    assert!(cycle_output.stdout.starts_with("cycle at "), "{cycle_output}");
+    let both_output = repo.env.handoff(["graph", "release", "--dot", "--mermaid"]).exit(2);
+    assert!(both_output.stderr.contains("cannot be used with"), "{both_output}");
     for form in ["--dot", "--mermaid", "--svg"] {
-        let output = repo.env.handoff(["graph", "release", form, "--json"]).exit(2);
-        assert_eq!(error_code(&output.stderr), "usage", "{form}");
+        let json_output = repo.env.handoff(["graph", "release", form, "--json"]).exit(2);
+        assert_eq!(error_code(&json_output.stderr), "usage", "{form}");
     }
     // A run comes before a file of its name; a path names the file.
     repo.env.write("repo/release", "no plan");

@@ -42,7 +42,7 @@ fn no_stash_is_hinted_while_git_is_in_the_middle_of_something() {
 }
 
 #[test]
-fn a_shallow_clone_is_told_to_fetch_what_it_lacks() {
+fn shallow_clone_gets_a_fetch_hint() {
     let repo = with_conflict();
     let from = format!("file://{}", repo.env.repo().display());
     repo.env.git_in("", ["clone", "-q", "--depth", "1", &from, "shallow"]).success();
@@ -96,11 +96,11 @@ fn no_transcript_is_hinted_of_an_item_that_never_ran() {
     let none = repo.env.handoff(["cat", "r/c:transcript"]).exit(1);
     assert_eq!(none.stderr.lines().next(), Some("error: no attempt of \"c\" has ended yet"));
     // An item that failed while it ran has one.
-    let output = repo.drive("s", &[item("a", "echo said; exit 3")]).exit(4);
-    assert_eq!(find_line(&output.stderr, "hint: git handoff cat"), "hint: git handoff cat s/a:transcript");
-    // So has a recording, and one whose command said nothing has not.
-    let said = repo.env.handoff(["record", "--as", "t", "--", "sh", "-c", "echo said; exit 3"]).exit(4);
-    assert_eq!(hint(&said), "hint: git handoff cat t/record:transcript");
+    let second_output = repo.drive("s", &[item("a", "echo said; exit 3")]).exit(4);
+    assert_eq!(find_line(&second_output.stderr, "hint: git handoff cat"), "hint: git handoff cat s/a:transcript");
+    // So has a recording, and one whose command printed nothing has not.
+    let record_output = repo.env.handoff(["record", "--as", "t", "--", "sh", "-c", "echo said; exit 3"]).exit(4);
+    assert_eq!(hint(&record_output), "hint: git handoff cat t/record:transcript");
     let quiet = repo.env.handoff(["record", "--as", "u", "--", "false"]).exit(4);
     assert_eq!(hint(&quiet), "hint: git handoff show u/record");
 }
@@ -119,10 +119,10 @@ fn a_recording_gets_another_id_without_a_plan() {
     repo.env.handoff_in("other", ["record", "--as", "r", "--", "sh", "-c", "echo y >y.txt"]).success();
     let refused = repo.env.handoff_in("other", ["push", "origin", "r"]);
     assert_ne!(refused.status, Some(0), "{refused}");
-    let shown = hint(&refused);
-    let command = shown.strip_prefix("hint: ").and_then(|hint| hint.split_once("   #")).map(|(command, _)| command);
-    assert!(shown.contains("git handoff adopt-run r --id ID"), "{refused}");
-    assert!(command.is_some() && !shown.contains("PLAN"), "{refused}");
+    let hint_line = hint(&refused);
+    let command = hint_line.strip_prefix("hint: ").and_then(|hint| hint.split_once("   #")).map(|(command, _)| command);
+    assert!(hint_line.contains("git handoff adopt-run r --id ID"), "{refused}");
+    assert!(command.is_some() && !hint_line.contains("PLAN"), "{refused}");
     // The hinted command works.
     repo.env.handoff_in("other", ["adopt-run", "r", "--id", "mine"]).success();
     repo.env.handoff_in("other", ["run", "mine"]).success();

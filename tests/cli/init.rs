@@ -67,7 +67,7 @@ fn without_presets(text: &str) -> String {
     text.replace(&known.join(", "), "$KNOWN").replace(&PRESETS["claude"].pass.join(" "), "$PASS")
 }
 
-/// Runs `git handoff init` on a terminal. Each of the keys is typed once something was asked.
+/// Runs `git handoff init` on a terminal. Each of the keys is typed after a question.
 /// Returns the screen and the exit code.
 fn typed(env: &Environment, options: &str, keys: &[&str]) -> (String, i32) {
     let stty = env.shell(".", "command -v stty").success();
@@ -76,22 +76,22 @@ fn typed(env: &Environment, options: &str, keys: &[&str]) -> (String, i32) {
     command.args(["--quiet", "--return", "--command", &line, "/dev/null"]).env("TERM", "xterm").env("SHELL", "/bin/sh");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let (mut keyboard, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    let (mut shown, mut keys, mut piece) = (Vec::new(), keys.iter(), [0; 4096]);
+    let (mut received, mut keys, mut piece) = (Vec::new(), keys.iter(), [0; 4096]);
     loop {
         let length = screen.read(&mut piece).unwrap();
-        shown.extend_from_slice(&piece[..length]);
+        received.extend_from_slice(&piece[..length]);
         if length == 0 {
             break;
         }
-        if shown.ends_with(b"]\r\n") || shown.ends_with(b".git/config:\r\n") {
-            let key = keys.next().unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&shown)));
+        if received.ends_with(b"]\r\n") || received.ends_with(b".git/config:\r\n") {
+            let key = keys.next().unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&received)));
             keyboard.write_all(key.as_bytes()).unwrap();
         }
     }
-    assert_eq!(keys.next(), None, "{}", String::from_utf8_lossy(&shown));
-    let shown = String::from_utf8(shown).unwrap().replace('\r', "");
-    let shown = shown.replace(&env.path().display().to_string(), "$TEST");
-    (without_presets(&shown), child.wait().unwrap().code().unwrap())
+    assert_eq!(keys.next(), None, "{}", String::from_utf8_lossy(&received));
+    let text = String::from_utf8(received).unwrap().replace('\r', "");
+    let normalised = text.replace(&env.path().display().to_string(), "$TEST");
+    (without_presets(&normalised), child.wait().unwrap().code().unwrap())
 }
 
 /// Returns the repository's own settings of git-handoff and its remotes.
@@ -154,9 +154,9 @@ fn other_answers_replace_lines_and_show_them_and_what_a_person_added_stays() {
         env.git(["config", "--add", key, value]).success();
     }
     let key = [("CODEX_API_KEY", "secret")];
-    // Without --protect, protected files are not asked about.
-    let said = init(&env, &["--yes", "--agent", "codex", "--check", "make test"], &key).success();
-    assert_output!(without_commands(&said), @r"
+    // Without --protect, there is no question about protected files.
+    let stdout = init(&env, &["--yes", "--agent", "codex", "--check", "make test"], &key).success();
+    assert_output!(without_commands(&stdout), @r"
     - handoff.subagent.codex.verify = cargo test
     + handoff.subagent.codex.verify = make test
       handoff.subagent.codex.versionCommand = codex --version
@@ -177,8 +177,12 @@ fn other_answers_replace_lines_and_show_them_and_what_a_person_added_stays() {
             {"key": "handoff.protect", "value": "tests"},
         ])
     );
-    let kept: Vec<&str> = answer["kept"].as_array().unwrap().iter().map(|it| it["key"].as_str().unwrap()).collect();
-    assert!(kept.contains(&"handoff.subagent.codex.secretEnv") && kept.contains(&"handoff.protect"), "{kept:?}");
+    let unchanged: Vec<&str> =
+        answer["kept"].as_array().unwrap().iter().map(|it| it["key"].as_str().unwrap()).collect();
+    assert!(
+        unchanged.contains(&"handoff.subagent.codex.secretEnv") && unchanged.contains(&"handoff.protect"),
+        "{unchanged:?}"
+    );
     assert_output!(settings(&env), @r"
     handoff.subagent.codex.versioncommand codex --version
     handoff.subagent.codex.readable /opt/data
@@ -249,9 +253,9 @@ fn a_failed_write_names_what_is_in() {
     install(&env, "git", &broken);
     let options = ["--yes", "--agent", "codex", "--check", "cargo test", "--protect", "tests"];
     let failed = init(&env, &options, &[]).exit(1);
-    let wanted = "error: cannot write the setting `handoff.protect`; these were written before it: \
+    let expected = "error: cannot write the setting `handoff.protect`; these were written before it: \
                   `handoff.subagent.codex.versionCommand`, `handoff.subagent.codex.verify`\n";
-    assert!(failed.stderr.contains(wanted), "{failed}");
+    assert!(failed.stderr.contains(expected), "{failed}");
     assert!(failed.stderr.ends_with("hint: run the same command again\n"), "{failed}");
     // Nothing is registered before everything else is in.
     assert!(!fs::read_to_string(env.repo().join(".git/config")).unwrap().contains("command"));
@@ -290,8 +294,8 @@ fn worktrees_subdirectories_and_bare_repositories_are_set_up() {
 fn the_questions_offer_what_is_there() {
     let env = cargo();
     install(&env, "codex", "#!/bin/sh\n");
-    let (shown, code) = typed(&env, "", &["\n", "\n", "\n", "yes\n"]);
-    assert_output!(without_commands(&shown), @r"
+    let (screen, code) = typed(&env, "", &["\n", "\n", "\n", "yes\n"]);
+    assert_output!(without_commands(&screen), @r"
     Enter takes the answer in brackets.
     Known agents: $KNOWN. On PATH: codex.
     Which agent does the work? A name, or none: [codex]
@@ -331,8 +335,8 @@ fn the_questions_offer_what_is_there() {
     handoff.onprotectedchange judge
     ");
     // The answers of before are offered.
-    let (shown, code) = typed(&env, "", &["\n", "\n", "\n"]);
-    assert_output!(shown, @r"
+    let (second_screen, second_code) = typed(&env, "", &["\n", "\n", "\n"]);
+    assert_output!(second_screen, @r"
     Enter takes the answer in brackets.
     Known agents: $KNOWN. On PATH: codex.
     Which agent does the work? A name, or none: [codex]
@@ -344,14 +348,14 @@ fn the_questions_offer_what_is_there() {
     warning: Codex CLI has neither a key nor a login here: set CODEX_API_KEY or log in, and run `git handoff init` again
     nothing to change: $TEST/repo/.git/config has these lines already
     ");
-    assert_eq!(code, 0);
+    assert_eq!(second_code, 0);
 }
 
 #[test]
 fn a_no_the_end_of_input_and_ctrl_c_write_nothing() {
     let env = cargo();
     let before = fs::read(env.repo().join(".git/config")).unwrap();
-    for (keys, wanted) in [
+    for (keys, expected_code) in [
         (&["\n", "\n", "\n", "no\n"][..], 1),
         (&["\n", "\n", "\n", "\n"], 1),
         (&["\n", "\x04"], 1),
@@ -359,21 +363,21 @@ fn a_no_the_end_of_input_and_ctrl_c_write_nothing() {
         (&["\n", "\x03"], 130),
         (&["\n", "\n", "\n", "\x03"], 130),
     ] {
-        let (shown, code) = typed(&env, "", keys);
-        assert_eq!(code, wanted, "{keys:?}: {shown}");
-        assert_eq!(wanted == 1, shown.lines().last() == Some("nothing was written"), "{keys:?}: {shown}");
+        let (screen, code) = typed(&env, "", keys);
+        assert_eq!(code, expected_code, "{keys:?}: {screen}");
+        assert_eq!(expected_code == 1, screen.lines().last() == Some("nothing was written"), "{keys:?}: {screen}");
         assert_eq!(fs::read(env.repo().join(".git/config")).unwrap(), before, "{keys:?}");
     }
 }
 
 #[test]
-fn wrong_answers_are_asked_for_again_and_options_are_not_asked_for() {
+fn init_repeats_wrong_answers_and_skips_given_options() {
     let env = cargo();
     env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
     env.git(["remote", "add", "origin", "../hub"]).success();
     let keys = ["gpt\n", "none\n", "'open\n", "/etc\n", "'tests' \"my docs\"\n", "perhaps\n", "yes\n", "yes\n"];
-    let (shown, code) = typed(&env, "--check 'make check'", &keys);
-    assert_output!(shown, @r#"
+    let (screen, code) = typed(&env, "--check 'make check'", &keys);
+    assert_output!(screen, @r#"
     Enter takes the answer in brackets.
     Known agents: $KNOWN. On PATH: none.
     Which agent does the work? A name, or none: [none]
@@ -410,23 +414,27 @@ fn wrong_answers_are_asked_for_again_and_options_are_not_asked_for() {
     handoff.protect my docs
     ");
     // A no takes the refspec out, and shows it.
-    let (shown, code) = typed(&env, "--agent none --check 'make check' --protect tests", &["no\n", "yes\n"]);
-    assert!(shown.contains("- remote.origin.fetch = refs/handoff/*:refs/handoff/remotes/origin/*\n"), "{shown}");
-    assert_eq!(code, 0);
+    let (refused_screen, second_code) =
+        typed(&env, "--agent none --check 'make check' --protect tests", &["no\n", "yes\n"]);
+    assert!(
+        refused_screen.contains("- remote.origin.fetch = refs/handoff/*:refs/handoff/remotes/origin/*\n"),
+        "{refused_screen}"
+    );
+    assert_eq!(second_code, 0);
     assert!(!settings(&env).contains("refs/handoff"));
 }
 
 #[test]
 fn a_check_is_offered_only_if_it_is_plain() {
     let offered = |files: &[(&str, &str)]| {
-        let (shown, _) = typed(&plain(files), "", &["\n", "\x04"]);
-        let question = shown.split_once("Which command checks the work? [").unwrap().1;
+        let (screen, _) = typed(&plain(files), "", &["\n", "\x04"]);
+        let question = screen.split_once("Which command checks the work? [").unwrap().1;
         question.split_once("]\n").unwrap().0.to_owned()
     };
     let cargo = ("Cargo.toml", "[package]\n");
     let node = ("package.json", r#"{"scripts": {"test": "vitest run"}}"#);
     let make = ("Makefile", "all:\n\ttrue\ntest: all\n\ttrue\n");
-    for (files, wanted) in [
+    for (files, expected) in [
         (&[cargo][..], "cargo test"),
         (&[node], "npm test"),
         (&[("go.mod", "module m\n")], "go test ./..."),
@@ -436,7 +444,7 @@ fn a_check_is_offered_only_if_it_is_plain() {
         (&[cargo, make], "make test"),
         (&[("package.json", "{}"), ("pyproject.toml", "[project]\n"), ("Makefile", "all:\n")], "none"),
     ] {
-        assert_eq!(offered(files), wanted, "{files:?}");
+        assert_eq!(offered(files), expected, "{files:?}");
     }
 }
 
@@ -449,14 +457,14 @@ fn sharing_lets_git_fetch_bring_runs_and_keep_them() {
     env.handoff(["submit", "--run", "plan.json"]).success();
     env.handoff(["push", "origin", "handoff-dag-1"]).success();
     env.git_in("other", ["config", "fetch.prune", "true"]).success();
-    let said = env.handoff_in("other", ["init", "--yes", "--share"]).success();
-    assert_output!(said, @r"
+    let stdout = env.handoff_in("other", ["init", "--yes", "--share"]).success();
+    assert_output!(stdout, @r"
     + remote.origin.fetch = refs/handoff/*:refs/handoff/remotes/origin/*
     + remote.origin.prune = false
     ");
     env.git_in("other", ["fetch", "--quiet"]).success();
     env.handoff_in("other", ["verify", "origin/handoff-dag-1"]).success();
-    // Runs that the remote loses are kept.
+    // Runs that the remote loses survive.
     env.git_in("hub", ["update-ref", "-d", "refs/handoff/runs/handoff-dag-1"]).success();
     env.git_in("other", ["fetch", "--quiet"]).success();
     env.handoff_in("other", ["verify", "origin/handoff-dag-1"]).success();
@@ -495,8 +503,8 @@ fn a_check_runs_in_a_fresh_worktree_where_dependencies_lie_in_the_work_tree() {
         (&[("composer.lock", "{}")], "composer install --no-interaction"),
     ] {
         let env = plain(files);
-        let said = init(&env, &["--yes", "--check", "make test"], &[]);
-        assert!(said.status == Some(0) && said.stderr.starts_with(note), "{}", said.stderr);
+        let output = init(&env, &["--yes", "--check", "make test"], &[]);
+        assert!(output.status == Some(0) && output.stderr.starts_with(note), "{}", output.stderr);
         let written = settings(&env);
         assert!(written.contains(&format!("handoff.executor.command.setup {setup}\n")), "{written}");
         assert!(written.contains("handoff.executor.command.verifyin fresh"), "{written}");
@@ -528,9 +536,9 @@ fn a_check_runs_in_a_fresh_worktree_where_dependencies_lie_in_the_work_tree() {
         if let [key, value] = options {
             env.git(["config", key, value]).success();
         }
-        let said = init(&env, &["--yes", "--check", "make test"], &[]);
-        let written = settings(&env);
-        assert!(!said.stderr.contains(note) && !written.contains("verifyin"), "{written}");
-        assert!(!written.contains(".setup"), "{written}");
+        let output = init(&env, &["--yes", "--check", "make test"], &[]);
+        let second_written = settings(&env);
+        assert!(!output.stderr.contains(note) && !second_written.contains("verifyin"), "{second_written}");
+        assert!(!second_written.contains(".setup"), "{second_written}");
     }
 }

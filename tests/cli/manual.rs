@@ -16,16 +16,16 @@ fn every_command_has_a_manual_page_that_groff_reads_without_a_warning() {
     let help = env.handoff_in("", ["help"]).success();
     let groups = help.split("\nOptions:").next().unwrap();
     let commands = groups.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
-    let mut wanted: BTreeSet<String> =
+    let mut pages: BTreeSet<String> =
         commands.filter(|name| *name != "help").map(|name| format!("git-handoff-{name}.1")).collect();
-    wanted.insert("git-handoff.1".to_owned());
-    assert!(wanted.len() > 50, "{help}");
-    assert_eq!(names, wanted);
+    pages.insert("git-handoff.1".to_owned());
+    assert!(pages.len() > 50, "{help}");
+    assert_eq!(names, pages);
     let mut groff = Command::new("groff");
     groff.args(["-K", "utf8", "-man", "-T", "utf8", "-w", "w", "-z"]).args(names.iter().map(|name| folder.join(name)));
-    let said = groff.output().expect("groff can be started");
-    let warnings = String::from_utf8_lossy(&said.stderr);
-    assert!(said.status.success() && warnings.is_empty(), "{warnings}");
+    let output = groff.output().expect("groff can be started");
+    let warnings = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && warnings.is_empty(), "{warnings}");
     let page = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
     let whole = page("git-handoff.1");
     assert!(whole.matches("\n.SH ").count() == 10 && whole.contains("\\fB130\\fR\n"), "a section is missing");

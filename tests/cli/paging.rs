@@ -16,13 +16,13 @@ pub(super) fn on_terminal(env: &Environment, line: &str, variables: &[(&str, &st
     let mut command: Command = env.command("script", "repo");
     command.env("TERM", "xterm").envs(variables.iter().copied());
     let output = command.args(["--quiet", "--return", "--command", line, "/dev/null"]).output().unwrap();
-    let shown = String::from_utf8(output.stdout).unwrap().replace('\r', "");
-    (shown, output.status.code().unwrap())
+    let stdout = String::from_utf8(output.stdout).unwrap().replace('\r', "");
+    (stdout, output.status.code().unwrap())
 }
 
 /// Returns whether every line, of which there are some, went through [`MARKS`].
-fn is_marked(shown: &str) -> bool {
-    !shown.is_empty() && shown.lines().all(|line| line.starts_with("> "))
+fn is_marked(screen: &str) -> bool {
+    !screen.is_empty() && screen.lines().all(|line| line.starts_with("> "))
 }
 
 #[test]
@@ -35,8 +35,8 @@ fn long_answers_are_paged_and_others_are_not() {
     for line in paged.into_iter().chain(threads) {
         let line = format!("git-handoff {}", line.replace('R', "handoff-dag-1").replace("make", "edit-a"));
         let plain = env.shell("repo", &line);
-        let (shown, code) = on_terminal(&env, &line, &[("PAGER", MARKS)]);
-        assert!(is_marked(&shown), "{line}: {shown}");
+        let (screen, code) = on_terminal(&env, &line, &[("PAGER", MARKS)]);
+        assert!(is_marked(&screen), "{line}: {screen}");
         assert_eq!(Some(code), plain.status, "{line}");
         // The same in a pipe, and without marks if git uses no pager.
         assert!(!plain.stdout.contains("> "), "{plain}");
@@ -45,54 +45,54 @@ fn long_answers_are_paged_and_others_are_not() {
     for line in
         ["verify handoff-dag-1 --json", "log -f handoff-dag-1", "watch handoff-dag-1", "thread cat research", "key"]
     {
-        let (shown, code) = on_terminal(&env, &format!("git-handoff {line}"), &[("PAGER", MARKS)]);
-        assert!(code == 0 && !shown.is_empty() && !shown.contains("> "), "{line}: {shown}");
+        let (screen, code) = on_terminal(&env, &format!("git-handoff {line}"), &[("PAGER", MARKS)]);
+        assert!(code == 0 && !screen.is_empty() && !screen.contains("> "), "{line}: {screen}");
     }
 }
 
 #[test]
-fn which_pager_it_is_git_says() {
+fn pager_follows_git_configuration() {
     let env = finished();
     let by = |name: &str| format!("sed 's/^/{name}> /'");
-    let shown = |line: &str, variables: &[(&str, &str)]| {
-        let (shown, code) = on_terminal(&env, line, variables);
-        assert_eq!(code, 0, "{line}: {shown}");
-        shown.split_once("> ").map_or_else(|| "none".to_owned(), |(name, _)| name.to_owned())
+    let pager_of = |line: &str, variables: &[(&str, &str)]| {
+        let (screen, code) = on_terminal(&env, line, variables);
+        assert_eq!(code, 0, "{line}: {screen}");
+        screen.split_once("> ").map_or_else(|| "none".to_owned(), |(name, _)| name.to_owned())
     };
     let (pager, git_pager) = (by("PAGER"), by("GIT_PAGER"));
     let both = [("PAGER", pager.as_str()), ("GIT_PAGER", git_pager.as_str())];
     let one = &both[..1];
     for program in ["git handoff", "git-handoff"] {
         let line = format!("{program} runs");
-        assert_eq!(shown(&line, one), "PAGER");
-        assert_eq!(shown(&line, &both), "GIT_PAGER");
-        assert_eq!(shown(&line, &[("PAGER", "")]), "none");
+        assert_eq!(pager_of(&line, one), "PAGER");
+        assert_eq!(pager_of(&line, &both), "GIT_PAGER");
+        assert_eq!(pager_of(&line, &[("PAGER", "")]), "none");
         // No second pager inside a pager.
-        assert_eq!(shown(&line, &[both[0], ("GIT_PAGER_IN_USE", "true")]), "none");
+        assert_eq!(pager_of(&line, &[both[0], ("GIT_PAGER_IN_USE", "true")]), "none");
         env.git(["config", "core.pager", &by("core")]).success();
-        assert_eq!(shown(&line, one), "core");
-        for (value, wanted) in [("true", "core"), ("false", "none"), (by("own").as_str(), "own")] {
+        assert_eq!(pager_of(&line, one), "core");
+        for (value, expected) in [("true", "core"), ("false", "none"), (by("own").as_str(), "own")] {
             env.git(["config", "pager.handoff", value]).success();
-            assert_eq!(shown(&line, one), wanted, "{line} {value}");
+            assert_eq!(pager_of(&line, one), expected, "{line} {value}");
         }
         env.git(["config", "--unset", "pager.handoff"]).success();
         env.git(["config", "core.pager", "cat"]).success();
-        assert_eq!(shown(&line, one), "none");
+        assert_eq!(pager_of(&line, one), "none");
         env.git(["config", "--unset", "core.pager"]).success();
     }
-    assert_eq!(shown("git --no-pager handoff runs", one), "none");
+    assert_eq!(pager_of("git --no-pager handoff runs", one), "none");
     // Here git begins the pager itself.
-    assert_eq!(shown("git --paginate handoff key", one), "PAGER");
+    assert_eq!(pager_of("git --paginate handoff key", one), "PAGER");
     assert_eq!(on_terminal(&env, "git --paginate handoff runs", one).0.matches("PAGER> ").count(), 1);
 }
 
 #[test]
-fn a_pager_gets_what_git_gives_it_and_colour_as_git_is_told() {
+fn pager_gets_the_environment_and_colour_of_git() {
     let env = finished();
-    let said = |variables: &[(&str, &str)]| on_terminal(&env, "git-handoff runs", variables).0;
+    let pager_output = |variables: &[(&str, &str)]| on_terminal(&env, "git-handoff runs", variables).0;
     let echo = "sh -c 'cat >/dev/null; echo $LESS $LV'";
-    assert_eq!(said(&[("PAGER", echo)]), "FRX -c\n");
-    assert_eq!(said(&[("PAGER", echo), ("LESS", "R"), ("LV", "")]), "R\n");
+    assert_eq!(pager_output(&[("PAGER", echo)]), "FRX -c\n");
+    assert_eq!(pager_output(&[("PAGER", echo), ("LESS", "R"), ("LV", "")]), "R\n");
     let colours = |line: &str, more: &str| {
         let line = format!("env -u NO_COLOR {more} {line}");
         on_terminal(&env, &line, &[("PAGER", MARKS)]).0.contains("\u{1b}[32m")
@@ -109,17 +109,17 @@ fn a_pager_gets_what_git_gives_it_and_colour_as_git_is_told() {
 }
 
 #[test]
-fn what_the_pager_does_is_no_matter_of_the_exit_code() {
+fn exit_code_ignores_the_pager() {
     let env = finished();
     env.git(["update-ref", "refs/handoff/logs/none", "HEAD"]).success();
     let exact = env.handoff(["verify", "handoff-dag-1", "none"]).status.unwrap();
     assert_ne!(exact, 0, "something is to be told by it");
     for pager in ["head -c 1", "exec <&-; exit 3", "sh -c 'kill -9 $$'", MARKS] {
-        let (shown, code) = on_terminal(&env, "git-handoff verify handoff-dag-1 none", &[("PAGER", pager)]);
-        assert_eq!(code, exact, "{pager}: {shown}");
+        let (screen, code) = on_terminal(&env, "git-handoff verify handoff-dag-1 none", &[("PAGER", pager)]);
+        assert_eq!(code, exact, "{pager}: {screen}");
         assert!(
-            !shown.contains("Broken pipe") && !shown.lines().any(|line| line.starts_with("error: ")),
-            "{pager}: {shown}"
+            !screen.contains("Broken pipe") && !screen.lines().any(|line| line.starts_with("error: ")),
+            "{pager}: {screen}"
         );
         assert_eq!(on_terminal(&env, "git-handoff verify handoff-dag-1", &[("PAGER", pager)]).1, 0, "{pager}");
     }
@@ -133,30 +133,31 @@ fn messages_stand_where_the_answer_does() {
         env.handoff(["checkpoint", thread, "--state", "../state"]).success();
     }
     env.git(["update-ref", "-d", "refs/handoff/threads/writing"]).success();
-    let (shown, code) = on_terminal(&env, "git-handoff thread verify --all", &[("PAGER", MARKS)]);
-    assert!(code == 3 && is_marked(&shown), "{shown}");
-    insta::assert_snapshot!(find_line(&shown, "> error: "), @"> error: the ref refs/handoff/threads/writing is gone, but the log refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg holds the thread");
-    let (shown, _) = on_terminal(&env, "git-handoff thread verify --all 2>said; cat said", &[("PAGER", MARKS)]);
+    let (screen, code) = on_terminal(&env, "git-handoff thread verify --all", &[("PAGER", MARKS)]);
+    assert!(code == 3 && is_marked(&screen), "{screen}");
+    insta::assert_snapshot!(find_line(&screen, "> error: "), @"> error: the ref refs/handoff/threads/writing is gone, but the log refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg holds the thread");
+    let (redirected_screen, _) =
+        on_terminal(&env, "git-handoff thread verify --all 2>said; cat said", &[("PAGER", MARKS)]);
     // Output that goes to a file stays plain.
-    insta::assert_snapshot!(find_line(&shown, "error: "), @"error: the ref refs/handoff/threads/writing is gone, but the log refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg holds the thread");
+    insta::assert_snapshot!(find_line(&redirected_screen, "error: "), @"error: the ref refs/handoff/threads/writing is gone, but the log refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg holds the thread");
     // An early failure starts no pager.
-    let (shown, code) = on_terminal(&env, "git-handoff thread show writing", &[("PAGER", MARKS)]);
-    assert!(code == 1 && shown.starts_with("error:"), "{shown}");
+    let (error_screen, second_code) = on_terminal(&env, "git-handoff thread show writing", &[("PAGER", MARKS)]);
+    assert!(second_code == 1 && error_screen.starts_with("error:"), "{error_screen}");
 }
 
 #[test]
-fn a_pager_that_is_none_is_told_of() {
+fn missing_pager_is_reported() {
     let env = finished();
-    let (shown, code) = on_terminal(&env, "git-handoff runs", &[("PAGER", "no-such-pager")]);
-    assert_eq!(code, 0, "{shown}");
-    insta::assert_snapshot!(shown, @"
+    let (screen, code) = on_terminal(&env, "git-handoff runs", &[("PAGER", "no-such-pager")]);
+    assert_eq!(code, 0, "{screen}");
+    insta::assert_snapshot!(screen, @"
     warning: the pager could not be started, and the answer comes without: No such
       file or directory (os error 2)
     handoff-dag-1  default  sealed  2026-06-04 02:00Z  human:ada  2 done
     ");
-    let (shown, code) = on_terminal(&env, "git-handoff runs", &[("PAGER", "no-such-pager --quiet")]);
-    assert_eq!(code, 0, "{shown}");
-    insta::assert_snapshot!(shown, @r#"
+    let (quiet_screen, second_code) = on_terminal(&env, "git-handoff runs", &[("PAGER", "no-such-pager --quiet")]);
+    assert_eq!(second_code, 0, "{quiet_screen}");
+    insta::assert_snapshot!(quiet_screen, @r#"
     sh: 1: no-such-pager: not found
     warning: the pager "no-such-pager --quiet" is no command that can be run, and
       the answer was lost with it
@@ -169,8 +170,8 @@ fn an_interrupt_gets_the_terminal_back_from_the_pager() {
     let env = finished();
     let pager = "trap '' INT; cat >/dev/null; kill -INT $PPID; sleep 1; echo the pager ended";
     let began = Instant::now();
-    let (shown, code) = on_terminal(&env, "git-handoff runs", &[("PAGER", pager)]);
-    assert_eq!(shown, "the pager ended\n");
+    let (screen, code) = on_terminal(&env, "git-handoff runs", &[("PAGER", pager)]);
+    assert_eq!(screen, "the pager ended\n");
     assert!(began.elapsed() >= Duration::from_secs(1));
     assert!(matches!(code, 0 | 130), "{code}");
 }

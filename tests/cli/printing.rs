@@ -126,13 +126,13 @@ impl Hostile {
 /// Returns what each command is asked, in an order in which what comes later still finds what it is
 /// about.
 #[expect(clippy::too_many_lines, reason = "one table of all commands")]
-fn asked() -> Vec<(&'static str, Vec<Vec<String>>)> {
+fn command_lines() -> Vec<(&'static str, Vec<Vec<String>>)> {
     let all = |lines: &[&[&str]]| -> Vec<Vec<String>> {
         lines.iter().map(|line| line.iter().map(|word| (*word).to_owned()).collect()).collect()
     };
     let item = format!("{ODD}/{ODD}");
     let open = format!("open{ODD}");
-    let (patch, output, seen) = (format!("{item}:patch"), format!("{item}:{ODD}"), format!("{ODD}/{ODD}"));
+    let (patch, output, odd_path) = (format!("{item}:patch"), format!("{item}:{ODD}"), format!("{ODD}/{ODD}"));
     let (checkpoint, document) = (format!("{ODD}:ckpt-0"), format!("{ODD}:documents/{ODD}"));
     let dotted = format!("handoff.anchor.{ODD}");
     vec![
@@ -152,7 +152,7 @@ fn asked() -> Vec<(&'static str, Vec<Vec<String>>)> {
         ("", all(&[&[]])),
         ("runs", all(&[&[], &["--all"]])),
         ("watch", all(&[&[ODD], &[STEERS]])),
-        ("status", all(&[&[ODD], &[&open, "--blocked"], &[&open], &[STEERS], &[&seen]])),
+        ("status", all(&[&[ODD], &[&open, "--blocked"], &[&open], &[STEERS], &[&odd_path]])),
         ("log", all(&[&[ODD], &[&open], &[STEERS]])),
         ("show", all(&[&[ODD], &[&item], &[&open], &[&format!("{ODD}/fails")], &[STEERS]])),
         ("cat", all(&[&[&patch], &[&output], &[&format!("{ODD}:{STEERS}")], &[&format!("{item}:{STEERS}")]])),
@@ -296,11 +296,11 @@ fn asked() -> Vec<(&'static str, Vec<Vec<String>>)> {
 #[test]
 fn nothing_that_others_wrote_reaches_a_terminal_as_it_is() {
     let hostile = Hostile::new();
-    let mut asked: BTreeMap<&str, Vec<Vec<String>>> = BTreeMap::new();
-    let order = asked_in_order(&mut asked);
+    let mut lines_by_command: BTreeMap<&str, Vec<Vec<String>>> = BTreeMap::new();
+    let order = asked_in_order(&mut lines_by_command);
     let mut wrong = Vec::new();
     for command in order {
-        for line in &asked[command] {
+        for line in &lines_by_command[command] {
             for json in [&[][..], &["--json"]] {
                 let words = command.split(' ').chain(line.iter().map(String::as_str));
                 let words: Vec<&str> = json.iter().copied().chain(words).collect();
@@ -315,7 +315,7 @@ fn nothing_that_others_wrote_reaches_a_terminal_as_it_is() {
                     if let Some(c) = text.chars().find(|c| is_bad(*c)) {
                         wrong.push(format!("{words:?}: {c:?} on {stream}: {text:?}"));
                     }
-                    if text.lines().any(|line| line.starts_with("✓ forged")) {
+                    if text.lines().any(|row| row.starts_with("✓ forged")) {
                         wrong.push(format!("{words:?}: a line of its own on {stream}: {text:?}"));
                     }
                 }
@@ -324,20 +324,20 @@ fn nothing_that_others_wrote_reaches_a_terminal_as_it_is() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let listed = commands(&hostile.env, &[]);
-    let known: BTreeSet<String> = asked.keys().map(|name| (*name).to_owned()).collect();
+    let known: BTreeSet<String> = lines_by_command.keys().map(|name| (*name).to_owned()).collect();
     let missing: Vec<_> = listed.difference(&known).filter(|name| !name.starts_with("anchor add")).collect();
     assert!(missing.is_empty(), "commands that are not asked here: {missing:?}");
 }
 
 fn asked_in_order(into: &mut BTreeMap<&'static str, Vec<Vec<String>>>) -> Vec<&'static str> {
-    let asked = asked();
-    let order = asked.iter().map(|(name, _)| *name).collect();
-    into.extend(asked);
+    let groups = command_lines();
+    let order = groups.iter().map(|(name, _)| *name).collect();
+    into.extend(groups);
     order
 }
 
 #[test]
-fn what_is_printed_as_json_means_what_was_said() {
+fn json_output_round_trips() {
     let hostile = Hostile::new();
     let answer = hostile.say(&["--json", "log", ODD]).success();
     let first: serde_json::Value = serde_json::from_str(answer.lines().next().unwrap()).unwrap();

@@ -7,7 +7,7 @@ use crate::common::report::find_row;
 use crate::common::{Environment, assert_output};
 
 #[test]
-fn a_plan_with_many_problems_is_told_all_of_them() {
+fn submit_lists_all_problems_of_a_plan() {
     let env = Environment::example("handoff-dag");
     let plan = json!({
         "id": "bad",
@@ -26,7 +26,7 @@ fn a_plan_with_many_problems_is_told_all_of_them() {
 }
 
 #[test]
-fn what_is_no_json_is_told_with_its_place() {
+fn invalid_json_is_reported_with_its_position() {
     let env = Environment::example("handoff-dag");
     env.write("repo/bad.json", "{\n  \"id\": \"x\",\n  \"items\": [,]\n}\n");
     assert_output!(env.handoff(["validate", "bad.json"]).exit(1), @r"
@@ -105,7 +105,7 @@ fn usage_errors_end_with_2() {
 }
 
 #[test]
-fn usage_errors_are_json_where_json_is_asked_for() {
+fn usage_errors_are_json_with_the_json_option() {
     let env = Environment::example("handoff-dag");
     let output = env.handoff(["--json", "status"]).exit(2);
     let error: Value = serde_json::from_str(&output.stderr).expect("an error is one JSON object");
@@ -202,7 +202,7 @@ fn a_run_whose_ref_is_gone_is_missed_by_verify() {
 }
 
 #[test]
-fn a_bad_setting_is_named_with_its_file() {
+fn bad_setting_is_reported_with_its_file() {
     let env = Environment::example("handoff-dag");
     env.git(["config", "handoff.maxItems", "many"]).success();
     assert_output!(env.handoff(["runs"]).exit(1), @r#"
@@ -214,7 +214,7 @@ fn a_bad_setting_is_named_with_its_file() {
 }
 
 #[test]
-fn trust_is_never_taken_from_a_tracked_file() {
+fn tracked_files_grant_no_trust() {
     let env = Environment::example("handoff-dag");
     env.write("repo/.handoff/config", "[handoff]\n\tsigners = /etc/passwd\n");
     assert_output!(env.handoff(["runs"]).exit(0), @r"

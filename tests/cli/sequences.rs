@@ -36,8 +36,8 @@ fn cat_prints_a_transcript_for_people_on_a_terminal_and_bytes_elsewhere() {
     let bytes = repo.env.handoff(["cat", "r/a:transcript"]).success();
     assert!(bytes.starts_with("\u{1b}[1;31merror\u{1b}[0m: no\n\u{1b}]0;title\u{7}plain"), "{bytes:?}");
     for name in ["r/a:transcript", "r/a:transcript@1"] {
-        let shown = on_a_terminal(&repo, &format!("git handoff cat {name}"));
-        assert_eq!(shown.replace('\r', ""), "error: no\nplain\n10%\n100%\nplain text\n", "{name}");
+        let screen = on_a_terminal(&repo, &format!("git handoff cat {name}"));
+        assert_eq!(screen.replace('\r', ""), "error: no\nplain\n10%\n100%\nplain text\n", "{name}");
     }
     let piped = on_a_terminal(&repo, "git handoff cat r/a:transcript | od -c | head -1");
     assert!(piped.contains("033   [   1   ;   3   1   m"), "{piped}");
@@ -49,12 +49,12 @@ fn record_prints_no_control_sequence_of_a_worker_on_a_terminal_and_bytes_elsewhe
     let script = format!("#!/bin/sh\n{SAYS}\nprintf 'caf\\303\\251 \\342\\200\\256abc\\n'\n");
     repo.env.write("says.sh", &script);
     let command = format!("git handoff record -- sh {}", repo.path("says.sh").display());
-    let shown = on_a_terminal(&repo, &command).replace('\r', "");
+    let screen = on_a_terminal(&repo, &command).replace('\r', "");
     for line in ["error: no", "plain", "10%", "100%", "plain text", "café \u{fffd}abc"] {
-        assert!(shown.lines().any(|shown| shown == line), "{line:?} in {shown:?}");
+        assert!(screen.lines().any(|text| text == line), "{line:?} in {screen:?}");
     }
-    assert!(!shown.contains("title") && !shown.contains("\u{1b}]") && !shown.contains("\u{1b}[2K"), "{shown:?}");
-    assert!(!shown.contains(['\u{7}', '\u{202e}']), "{shown:?}");
+    assert!(!screen.contains("title") && !screen.contains("\u{1b}]") && !screen.contains("\u{1b}[2K"), "{screen:?}");
+    assert!(!screen.contains(['\u{7}', '\u{202e}']), "{screen:?}");
     let piped = repo.env.shell("repo", &format!("{command} 2>&1"));
     assert!(piped.stdout.contains("\u{1b}[1;31merror\u{1b}[0m: no\n\u{1b}]0;title\u{7}plain"), "{piped}");
 }

@@ -55,22 +55,25 @@ fn log_and_show_name_the_driver_of_each_attempt() {
     let env = with_run(25);
     assert_output!("shared_log", env.handoff(["log", RUN]).success());
     assert_output!("shared_show", env.handoff(["show", &format!("{RUN}/edit-a")]).success());
-    let shown = answer(&env, &["show", &format!("{RUN}/edit-a"), "--json"]);
+    let details = answer(&env, &["show", &format!("{RUN}/edit-a"), "--json"]);
     let (one, two) = ("d1".repeat(16), "d2".repeat(16));
-    let (fired, lost) = (&shown["entries"][0], &shown["entries"][1]);
+    let (fired, lost) = (&details["entries"][0], &details["entries"][1]);
     assert_eq!((&fired["driver"], &fired["host"], &fired["job"]), (&json!(one), &json!("node7"), &json!("4711")));
     assert_eq!((&lost["driver"], &lost["taker"], &lost["because"]), (&json!(one), &json!(two), &json!("silent")));
     let lines = env.handoff(["log", RUN, "--json"]).success();
-    let lost: Value = serde_json::from_str(lines.lines().nth(4).unwrap()).unwrap();
-    assert_eq!((&lost["reason"], &lost["driver"], &lost["taker"]), (&json!("lost"), &json!(one), &json!(two)));
+    let second_lost: Value = serde_json::from_str(lines.lines().nth(4).unwrap()).unwrap();
+    assert_eq!(
+        (&second_lost["reason"], &second_lost["driver"], &second_lost["taker"]),
+        (&json!("lost"), &json!(one), &json!(two))
+    );
     let run = answer(&env, &["show", RUN, "--json"]);
     let attempt = &run["attempts"][0];
     assert_eq!((&attempt["driver"], &attempt["host"]), (&json!(one), &json!("node7")), "{run}");
     let trace = env.handoff(["log", RUN, "--format", "trace-event"]).success();
     let trace: Value = serde_json::from_str(&trace).unwrap();
-    let taken =
+    let takeovers =
         trace["traceEvents"].as_array().unwrap().iter().filter(|it| it["args"]["status"] == "taken from its driver");
-    assert_eq!(taken.count(), 3, "{trace}");
+    assert_eq!(takeovers.count(), 3, "{trace}");
 }
 
 #[test]
@@ -87,6 +90,6 @@ fn status_names_the_driver_of_a_running_item() {
     assert_eq!((&items[0]["host"], &items[0]["job"]), (&json!("node7"), &json!("4711")));
     assert!(items[1]["driver"].is_null(), "it waits");
     // An attempt that was taken away has no driver.
-    let status = answer(&with_run(5), &["status", RUN, "--json"]);
-    assert!(status["items"][0]["driver"].is_null(), "{status}");
+    let second_status = answer(&with_run(5), &["status", RUN, "--json"]);
+    assert!(second_status["items"][0]["driver"].is_null(), "{second_status}");
 }

@@ -17,8 +17,8 @@ fn a_trace_has_the_programs_that_were_started_and_the_refs_that_were_written() {
     let repo = TestRepo::new();
     let plan = repo.plan("nightly", &[item("one", "true")]);
     let file = repo.path("trace");
-    let shown = traced(&repo, file.to_str().unwrap(), &["submit", &plan]).exit(0);
-    assert!(!shown.stdout.contains("git#") && !shown.stderr.contains("git#"), "{shown}");
+    let output = traced(&repo, file.to_str().unwrap(), &["submit", &plan]).exit(0);
+    assert!(!output.stdout.contains("git#") && !output.stderr.contains("git#"), "{output}");
     let trace = fs::read_to_string(&file).unwrap();
     assert!(trace.lines().all(|line| line.starts_with("git-handoff[") && !line.ends_with(' ')), "{trace}");
     let has = |text: &str| trace.lines().any(|line| line.contains(text));
@@ -44,10 +44,10 @@ fn a_trace_on_standard_error_has_no_credentials_and_nothing_is_written_without_o
         (format!("https://{token}@127.0.0.1:9/x.git"), token.as_str()),
     ] {
         for value in ["1", "2"] {
-            let said = traced(&repo, value, &["fetch", &url]);
-            assert!(said.status != Some(0) && said.stderr.contains("127.0.0.1:9/x.git"), "{said}");
-            assert!(said.stderr.contains(" starts: ") && !said.stdout.contains(" starts: "), "{said}");
-            assert!(!said.stderr.contains(secret), "{said}");
+            let output = traced(&repo, value, &["fetch", &url]);
+            assert!(output.status != Some(0) && output.stderr.contains("127.0.0.1:9/x.git"), "{output}");
+            assert!(output.stderr.contains(" starts: ") && !output.stdout.contains(" starts: "), "{output}");
+            assert!(!output.stderr.contains(secret), "{output}");
         }
     }
     let folder = repo.path("folder");
@@ -65,16 +65,16 @@ fn a_trace_names_the_lock_that_is_waited_for() {
     repo.submit("nightly", &[item("one", "true")]);
     let (file, lock) = (repo.path("trace"), repo.path("repo/.git/handoff/locks/runs/nightly"));
     fs::create_dir_all(lock.parent().unwrap()).unwrap();
-    let held = fs::File::create(&lock).unwrap();
-    held.lock().unwrap();
+    let lock_file = fs::File::create(&lock).unwrap();
+    lock_file.lock().unwrap();
     let driver = repo.start_with(&["run", "nightly"], |command| {
         command.env("HANDOFF_TRACE", &file);
     });
     let waits = || fs::read_to_string(&file).is_ok_and(|trace| trace.contains("waits for "));
     wait_for("the driver waits", waits);
-    drop(held);
-    let (status, said) = driver.wait();
-    assert!(status.success(), "{said}");
+    drop(lock_file);
+    let (status, output) = driver.wait();
+    assert!(status.success(), "{output}");
     let trace = fs::read_to_string(&file).unwrap();
     assert_eq!(trace.matches("waits for ").count(), 1, "{trace}");
     assert!(trace.contains("/handoff/locks/runs/nightly\n"), "{trace}");

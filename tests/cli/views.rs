@@ -31,21 +31,21 @@ fn runs_are_listed_by_time_with_date_author_and_state() {
     repo.submit("alpha", &[item("a", "true")]);
     let answer = runs(&repo);
     assert_eq!(names(&answer), ["alpha", "zeta", "middle"]);
-    let told: Vec<_> = answer["runs"].as_array().unwrap().iter().map(|run| [&run["state"], &run["author"]]).collect();
-    assert_eq!(json!(told), json!([["open", "human:ada"], ["open", "human:ada"], ["sealed", "human:ada"]]));
+    let rows: Vec<_> = answer["runs"].as_array().unwrap().iter().map(|run| [&run["state"], &run["author"]]).collect();
+    assert_eq!(json!(rows), json!([["open", "human:ada"], ["open", "human:ada"], ["sealed", "human:ada"]]));
     assert_eq!(answer["runs"][1]["awaitsApproval"], 1);
     let times: Vec<_> =
         answer["runs"].as_array().unwrap().iter().map(|run| run["submittedAt"].as_str().unwrap()).collect();
     assert!(times.is_sorted_by(|one, other| one > other), "{times:?}");
-    let shown = repo.env.handoff(["runs"]).success();
-    let line = shown.lines().nth(1).unwrap();
+    let stdout = repo.env.handoff(["runs"]).success();
+    let line = stdout.lines().nth(1).unwrap();
     let minute = format!("{}Z", times[1][..16].replace('T', " "));
-    assert!(line.starts_with("zeta ") && line.contains(&format!("  open    {minute}  human:ada  ")), "{shown}");
-    assert!(line.ends_with("1 ready, 1 awaits approval"), "{shown}");
+    assert!(line.starts_with("zeta ") && line.contains(&format!("  open    {minute}  human:ada  ")), "{stdout}");
+    assert!(line.ends_with("1 ready, 1 awaits approval"), "{stdout}");
 }
 
 #[test]
-fn status_says_who_drives_what_it_waits_for_and_who_holds_that() {
+fn status_shows_driver_wait_and_lock_holder() {
     let repo = TestRepo::new();
     repo.submit("holder", &[long("db")]);
     let driver = repo.start(&["run", "holder"]);
@@ -61,15 +61,15 @@ fn status_says_who_drives_what_it_waits_for_and_who_holds_that() {
         (&["status", "other"][..], "· next  ready  0 attempts      waits for the lock db, held by holder/long"),
         (&["status", "other", "--blocked"], "next  ready  waits for the lock db, held by holder/long"),
     ] {
-        let shown = repo.env.handoff(words).success();
-        assert_eq!(shown.lines().next(), Some(row), "{shown}");
+        let stdout = repo.env.handoff(words).success();
+        assert_eq!(stdout.lines().next(), Some(row), "{stdout}");
     }
-    let shown = repo.env.handoff(["status", "holder"]).success();
-    assert!(shown.contains(&format!("\ndriven by process {}\n", driver.id())), "{shown}");
+    let stdout = repo.env.handoff(["status", "holder"]).success();
+    assert!(stdout.contains(&format!("\ndriven by process {}\n", driver.id())), "{stdout}");
     repo.env.write("go", "");
     assert!(driver.wait().0.success());
-    let status = repo.status("holder");
-    assert!(status["driver"].is_null() && status["items"][0]["durationMs"].is_u64(), "{status}");
+    let second_status = repo.status("holder");
+    assert!(second_status["driver"].is_null() && second_status["items"][0]["durationMs"].is_u64(), "{second_status}");
     assert_eq!(repo.status("other")["items"][0]["waitsFor"], Value::Null);
 }
 
@@ -80,14 +80,14 @@ fn an_item_waits_for_a_place_in_its_queue() {
     repo.submit("holder", &[long("db"), item("next", "true")]);
     let driver = repo.start(&["run", "holder"]);
     wait_for("the worker runs", || repo.path("begun").exists());
-    let shown = repo.env.handoff(["status", "holder"]).success();
-    insta::assert_snapshot!(find_line(&shown, "· next  "), @"· next  ready    0 attempts                           waits for a place in the queue default, held by holder/long");
+    let stdout = repo.env.handoff(["status", "holder"]).success();
+    insta::assert_snapshot!(find_line(&stdout, "· next  "), @"· next  ready    0 attempts                           waits for a place in the queue default, held by holder/long");
     repo.env.write("go", "");
     assert!(driver.wait().0.success());
 }
 
 #[test]
-fn a_driver_that_died_is_said_to_be_dead() {
+fn status_reports_a_dead_driver() {
     let repo = TestRepo::new();
     repo.submit("r", &[long("db")]);
     let driver = repo.start(&["run", "r"]);
@@ -131,9 +131,9 @@ fn waiting_shows_what_to_look_at_before_it_hints_at_a_decision() {
         (&["runs"], overview, ""),
         (&[], &format!("  {overview}"), "hint: git handoff waiting\n"),
     ] {
-        let seen = repo.env.handoff(words);
-        assert!(seen.stdout.lines().any(|line| line == row), "{words:?}: {seen}");
-        assert_eq!(seen.stderr, hint, "{words:?}");
+        let output = repo.env.handoff(words);
+        assert!(output.stdout.lines().any(|line| line == row), "{words:?}: {output}");
+        assert_eq!(output.stderr, hint, "{words:?}");
     }
 }
 
@@ -148,19 +148,19 @@ fn on_a_terminal_no_word_is_cut() {
     repo.env.handoff(["run", "r"]).ends(4);
     let pager = [("PAGER", "cat")];
     for line in ["status r", "runs", "status r --blocked"] {
-        let (shown, _) = on_terminal(&repo.env, &format!("stty rows 24 cols 60; git-handoff {line}"), &pager);
-        assert!(shown.lines().all(|line| line.chars().count() <= 60), "{line}:\n{shown}");
+        let (screen, _) = on_terminal(&repo.env, &format!("stty rows 24 cols 60; git-handoff {line}"), &pager);
+        assert!(screen.lines().all(|row| row.chars().count() <= 60), "{line}:\n{screen}");
         let piped = repo.env.shell("repo", &format!("git-handoff {line}")).stdout;
         let all = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         // The same words, each whole.
-        let said = all(&shown);
-        assert!(all(&piped).iter().all(|word| said.contains(word)), "{line}:\n{shown}\n{piped}");
+        let screen_words = all(&screen);
+        assert!(all(&piped).iter().all(|word| screen_words.contains(word)), "{line}:\n{screen}\n{piped}");
     }
 }
 
 /// Off a terminal, the graph comes at the end.
 #[test]
-fn watch_shows_a_graph_if_asked() {
+fn watch_shows_a_graph_with_its_option() {
     let env = finished();
     assert_output!(env.handoff(["watch", "--graph", "handoff-dag-1"]), @"
     handoff-dag-1: 2 of 2 done, sealed
@@ -185,7 +185,7 @@ fn threads_have_a_section_in_the_overview() {
     assert_eq!(names, ["research", "draft"]);
     // One that cannot be read hides nothing.
     env.git(["update-ref", "refs/handoff/threads/draft", "HEAD"]).success();
-    let shown = env.handoff([""; 0]).exit(0);
-    insta::assert_snapshot!(find_line(&shown.stdout, "  research"), @"  research  2 checkpoints  1-81beea2b4cd3  four sources");
-    insta::assert_snapshot!(find_line(&shown.stdout, "  draft"), @"  draft     unreadable                     thread draft does not verify: commit 9d4c0e5: the commit is not an entry: the message is not a subject and an entry");
+    let output = env.handoff([""; 0]).exit(0);
+    insta::assert_snapshot!(find_line(&output.stdout, "  research"), @"  research  2 checkpoints  1-81beea2b4cd3  four sources");
+    insta::assert_snapshot!(find_line(&output.stdout, "  draft"), @"  draft     unreadable                     thread draft does not verify: commit 9d4c0e5: the commit is not an entry: the message is not a subject and an entry");
 }

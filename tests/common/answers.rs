@@ -48,7 +48,7 @@ const BYTES: [&[&str]; 11] = [
     &["thread", "diff"],
 ];
 
-/// Holds against its schema whatever a command printed for programs, if the command is ours or a
+/// Validates the JSON output of a command against its schema, if the command is ours or a
 /// shell that may have run it.
 #[track_caller]
 pub(crate) fn hold(command: &Command, output: &Output) {
@@ -63,7 +63,7 @@ pub(crate) fn hold(command: &Command, output: &Output) {
     hold_printed(&command.get_program().to_string_lossy(), &words, [&texts[0], &texts[1]], whole);
 }
 
-/// The same, of a program that printed and said this; `whole` is false where it may have been cut
+/// The same, for a program with this output; `whole` is false where it may have been cut
 /// off.
 #[track_caller]
 pub(crate) fn hold_printed(program: &str, words: &[&str], texts: [&str; 2], whole: bool) {
@@ -71,12 +71,12 @@ pub(crate) fn hold_printed(program: &str, words: &[&str], texts: [&str; 2], whol
     if !is_ours && program != "sh" {
         return;
     }
-    let asked = is_ours && asks_for_json(words);
+    let is_json = is_ours && asks_for_json(words);
     for (at, text) in texts.iter().enumerate() {
         for line in text.lines() {
             match serde_json::from_str(line) {
-                Ok(answer) => hold_line(&answer, is_ours.then_some(words), asked && at == 0),
-                Err(_) => assert!(!(asked && whole && at == 0), "{words:?} printed what is no JSON: {line}"),
+                Ok(answer) => hold_line(&answer, is_ours.then_some(words), is_json && at == 0),
+                Err(_) => assert!(!(is_json && whole && at == 0), "{words:?} printed what is no JSON: {line}"),
             }
         }
     }
@@ -104,7 +104,7 @@ pub(crate) fn hold_tool(tool: &str, result: &Value) {
     }
 }
 
-/// Holds a plan that was taken, as it is or as the text of one, against the schema of plans: that
+/// Validates an accepted plan, as a value or as its text, against the schema of plans: that
 /// refuses no good one.
 #[track_caller]
 pub(crate) fn hold_plan(plan: &Value) {
@@ -143,18 +143,18 @@ pub(crate) fn published(name: &str) -> Validator {
 }
 
 #[track_caller]
-fn hold_line(answer: &Value, words: Option<&[&str]>, asked: bool) {
-    let named = form(answer);
-    let plain = words.and_then(|words| PLAIN.iter().find(|(command, _)| asked && is_of(words, command)));
-    match (named, words, plain) {
+fn hold_line(answer: &Value, words: Option<&[&str]>, is_json: bool) {
+    let schema = form(answer);
+    let plain = words.and_then(|words| PLAIN.iter().find(|(command, _)| is_json && is_of(words, command)));
+    match (schema, words, plain) {
         (None, _, Some((_, name))) => hold_to(name, answer),
         (Some(form), words, _) => {
             hold_to(form, answer);
-            if let Some(words) = words.filter(|_| asked) {
+            if let Some(words) = words.filter(|_| is_json) {
                 assert!(may_answer(words, form), "docs/reference/json.md does not say that {words:?} answers {form}");
             }
         }
-        (None, _, None) => assert!(!asked, "{words:?} printed what has no schema: {answer}"),
+        (None, _, None) => assert!(!is_json, "{words:?} printed what has no schema: {answer}"),
     }
 }
 
@@ -172,11 +172,11 @@ fn taken_plans(dir: Option<&Path>, words: &[&str]) -> Vec<Value> {
 fn asks_for_json(words: &[&str]) -> bool {
     let options = words.iter().take_while(|word| **word != "--");
     let tells = ["--help", "-h", "--version", "-V"];
-    let asked = options.clone().any(|word| *word == "--json") && !options.clone().any(|word| tells.contains(word));
-    asked && !BYTES.iter().any(|command| is_of(words, command))
+    let is_json = options.clone().any(|word| *word == "--json") && !options.clone().any(|word| tells.contains(word));
+    is_json && !BYTES.iter().any(|command| is_of(words, command))
 }
 
-/// Returns whether these are words of a command, which come first but for options of all commands.
+/// Returns true if these are words of a command, which come first but for options of all commands.
 fn is_of(words: &[&str], command: &[&str]) -> bool {
     let mut rest = words.iter().copied();
     let mut own = Vec::new();
@@ -215,7 +215,7 @@ fn may_answer(words: &[&str], form: &str) -> bool {
 /// Returns what checks the answers of a form, where no field may be added.
 fn validator(name: &str) -> &'static Validator {
     static ALL: OnceLock<BTreeMap<String, OnceLock<Validator>>> = OnceLock::new();
-    let all = ALL.get_or_init(|| schemas().into_iter().map(|name| (name, OnceLock::new())).collect());
+    let all = ALL.get_or_init(|| schemas().into_iter().map(|label| (label, OnceLock::new())).collect());
     let one = all.get(name).unwrap_or_else(|| panic!("there is no docs/schema/{name}.json"));
     one.get_or_init(|| build(name, true))
 }

@@ -28,7 +28,7 @@ use git_handoff::model::plan::{Item, Need, Plan, ProductKey, Selector, Source};
 use git_handoff::model::state::{Phase, RunState};
 use serde_json::Value;
 
-use super::forge::{Forge, PLAN, named, next, path};
+use super::forge::{Forge, PLAN, next, path, store_product};
 
 /// The draft of an entry of a run.
 pub(crate) fn draft(run: &RunId, event: Event) -> Draft {
@@ -38,7 +38,7 @@ pub(crate) fn draft(run: &RunId, event: Event) -> Draft {
 /// Points at another blob where an entry names bytes, by the path of its file.
 pub(crate) fn point_to(event: &mut Event, path: &str, oid: Oid) {
     let before = event.files().get(path).expect("the entry has this file").oid;
-    let mut named: Vec<&mut Product> = match event {
+    let mut products: Vec<&mut Product> = match event {
         Event::RunSubmitted(e) => {
             let imports = e.imports.values_mut().flat_map(|import| [&mut import.product, &mut import.evidence]);
             let evidence = e.continues.iter_mut().map(|continues| &mut continues.evidence);
@@ -54,7 +54,7 @@ pub(crate) fn point_to(event: &mut Event, path: &str, oid: Oid) {
         Event::DocumentWritten(e) => return e.oid = oid,
         _ => Vec::new(),
     };
-    named.iter_mut().filter(|named| named.oid == before).for_each(|named| named.oid = oid);
+    products.iter_mut().filter(|product| product.oid == before).for_each(|product| product.oid = oid);
 }
 
 /// A chain that was written and published.
@@ -114,8 +114,8 @@ impl<'a> ChainBuilder<'a> {
         let parsed = git_handoff::plan::parse(plan.as_bytes()).unwrap();
         let spec = b"# Spec\n";
         let submitted = RunSubmitted {
-            plan: named(forge, plan.as_bytes()),
-            artifacts: parsed.artifacts.keys().map(|path| (path.clone(), named(forge, spec))).collect(),
+            plan: store_product(forge, plan.as_bytes()),
+            artifacts: parsed.artifacts.keys().map(|path| (path.clone(), store_product(forge, spec))).collect(),
             rules: None,
             pipelines: BTreeMap::new(),
             continues: None,
@@ -162,7 +162,8 @@ impl<'a> ChainBuilder<'a> {
 
     /// The items whose `item.json` the entry names.
     fn items(&self, e: &RunExtended) -> Vec<Item> {
-        let read = |named: &Product| git_handoff::plan::parse_item(&self.forge.store.read_blob(named.oid).ok()?).ok();
+        let read =
+            |product: &Product| git_handoff::plan::parse_item(&self.forge.store.read_blob(product.oid).ok()?).ok();
         e.items.values().filter_map(read).collect()
     }
 
@@ -174,7 +175,7 @@ impl<'a> ChainBuilder<'a> {
 
     pub(crate) fn extend(&mut self, cause: Cause, items: &[Item]) {
         for item in items {
-            named(self.forge, &definition(item));
+            store_product(self.forge, &definition(item));
         }
         self.add(Event::RunExtended(RunExtended::of(cause, items, self.forge.store.hash_kind()).unwrap()));
     }
@@ -201,8 +202,8 @@ impl<'a> ChainBuilder<'a> {
             manifest,
         };
         bend(&mut dispatch);
-        let manifest = named(self.forge, &dispatch.manifest.canonical());
-        let fired = ItemFired::new(id, dispatch.attempt, manifest, dispatch.input_refs);
+        let second_manifest = store_product(self.forge, &dispatch.manifest.canonical());
+        let fired = ItemFired::new(id, dispatch.attempt, second_manifest, dispatch.input_refs);
         self.add(Event::ItemFired(ItemFired { driver: self.driver.clone(), ..fired }));
     }
 
@@ -247,7 +248,8 @@ impl<'a> ChainBuilder<'a> {
     }
 
     pub(crate) fn done(&mut self, item: &str, products: &[(&str, &[u8])]) {
-        let made = products.iter().map(|(key, bytes)| (key.parse().unwrap(), named(self.forge, bytes))).collect();
+        let made =
+            products.iter().map(|(key, bytes)| (key.parse().unwrap(), store_product(self.forge, bytes))).collect();
         self.end(item, (Outcome::Done, None), made);
     }
 

@@ -92,10 +92,10 @@ impl TestClone {
     /// Writes a plan of shell commands; an item with a `from` is given that item's patch and
     /// applies it first.
     pub(crate) fn plan(&self, id: &str, items: &[(&str, &str, Option<&str>)]) -> String {
-        let item = |(id, script, from): &(&str, &str, Option<&str>)| match from {
-            None => json!({ "id": id, "executor": "command", "inputs": { "command": script } }),
+        let item = |(item_id, script, from): &(&str, &str, Option<&str>)| match from {
+            None => json!({ "id": item_id, "executor": "command", "inputs": { "command": script } }),
             Some(from) => json!({
-                "id": id, "executor": "command", "inputs": { "command": script },
+                "id": item_id, "executor": "command", "inputs": { "command": script },
                 "needs": { "patch": { "from": from, "select": { "kind": "patch" } } },
             }),
         };

@@ -77,23 +77,23 @@ impl Forge {
 
     /// Writes a chain, publishes it and logs it.
     pub(crate) fn finish(&self, chain_builder: ChainBuilder<'_>) -> BuiltChain {
-        let told = chain_builder.write(&self.signer);
-        self.log(&told, &self.signer);
-        told
+        let chain = chain_builder.write(&self.signer);
+        self.log(&chain, &self.signer);
+        chain
     }
 
     /// Appends what the log says of a run.
-    pub(crate) fn log(&self, told: &BuiltChain, signer: &Signer) {
-        self.log_as(told, signer, |_| {});
+    pub(crate) fn log(&self, chain: &BuiltChain, signer: &Signer) {
+        self.log_as(chain, signer, |_| {});
     }
 
-    pub(crate) fn log_as(&self, told: &BuiltChain, signer: &Signer, bend: impl FnOnce(&mut LogRecorded)) {
+    pub(crate) fn log_as(&self, chain: &BuiltChain, signer: &Signer, bend: impl FnOnce(&mut LogRecorded)) {
         let log = signer.fingerprint();
         let name = format::log_ref(&log);
         let head = git_handoff::ledger::chain::tip(&self.store, &name).unwrap();
-        let first = told.links[0].hash;
+        let first = chain.links[0].hash;
         let mut recorded = vec![LogRecorded::begin(log.clone(), first)];
-        let last = told.links.last().unwrap();
+        let last = chain.links.last().unwrap();
         if let Event::RunSealed(seal) = &last.entry.event {
             let (last_seq, last, root) = (last.entry.seq, last.hash, Some(seal.root));
             let mut sealed = LogRecorded { log, first, last_seq, last, root };
@@ -101,8 +101,8 @@ impl Forge {
             recorded.push(sealed);
         }
         let drafts = recorded.into_iter().map(|recorded| {
-            let about = Subject::from(told.run.clone());
-            let edits = vec![(format::log_path(&told.run), Edit::Bytes(recorded.index(&about).canonical()))];
+            let about = Subject::from(chain.run.clone());
+            let edits = vec![(format::log_path(&chain.run), Edit::Bytes(recorded.index(&about).canonical()))];
             Draft { about, event: Event::LogRecorded(recorded), bytes: Vec::new(), edits }
         });
         let appended = self.writer_with(signer).append(&head, drafts.collect()).unwrap();
@@ -161,10 +161,10 @@ pub(crate) fn blob(forge: &Forge, bytes: &[u8]) -> Oid {
 }
 
 /// Writes a blob and returns its names.
-pub(crate) fn named(forge: &Forge, bytes: &[u8]) -> Product {
-    let named = forge.store.named(bytes).unwrap();
-    assert_eq!(blob(forge, bytes), named.oid);
-    named
+pub(crate) fn store_product(forge: &Forge, bytes: &[u8]) -> Product {
+    let product = forge.store.named(bytes).unwrap();
+    assert_eq!(blob(forge, bytes), product.oid);
+    product
 }
 
 /// The name of a blob that is not there.
@@ -212,7 +212,7 @@ pub(crate) fn row_of<'a>(report: &'a Report, name: &str) -> &'a Row {
 /// Asserts that a row fails, and compares the code and place of its first finding, such as
 /// `tree-holds, entry 1, path documents/notes`. A finding without a code has the code `none`.
 #[track_caller]
-pub(crate) fn assert_fails(report: &Report, row: &str, wanted: &str) {
+pub(crate) fn assert_fails(report: &Report, row: &str, expected: &str) {
     let found = failed(report, row).findings.first().map(|finding| {
         let place = [
             finding.entry.map(|entry| format!("entry {entry}")),
@@ -222,15 +222,15 @@ pub(crate) fn assert_fails(report: &Report, row: &str, wanted: &str) {
         let code = finding.code.map_or("none", Code::word).to_owned();
         [Some(code)].into_iter().chain(place).flatten().collect::<Vec<_>>().join(", ")
     });
-    assert_eq!(found.as_deref(), Some(wanted), "{row}: {}", report.to_text(false));
+    assert_eq!(found.as_deref(), Some(expected), "{row}: {}", report.to_text(false));
 }
 
 /// Asserts that a row fails, and compares the whole text of its first finding, with `…` for each
 /// hash. This is for codes that several faults share.
 #[track_caller]
-pub(crate) fn assert_says(report: &Report, row: &str, wanted: &str) {
+pub(crate) fn assert_says(report: &Report, row: &str, expected: &str) {
     let found = failed(report, row).findings.first().map(|finding| without_hashes(&finding.text));
-    assert_eq!(found.as_deref(), Some(wanted), "{row}: {}", report.to_text(false));
+    assert_eq!(found.as_deref(), Some(expected), "{row}: {}", report.to_text(false));
 }
 
 /// Returns a row that must have failed.

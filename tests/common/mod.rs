@@ -61,16 +61,16 @@ pub(crate) struct Environment {
 impl Environment {
     /// Makes an environment without a repository.
     pub(crate) fn empty() -> Self {
-        Self::of(folder())
+        Self::in_folder(folder())
     }
 
     /// Makes one on a disk, below the folder of all temporary files, where everybody may look.
     pub(crate) fn on_disk() -> Self {
         let root = tempfile::Builder::new().prefix("git-handoff-test.").tempdir_in("/tmp").expect("a temporary folder");
-        Self::of(root)
+        Self::in_folder(root)
     }
 
-    fn of(root: TempDir) -> Self {
+    fn in_folder(root: TempDir) -> Self {
         let path = root.path().canonicalize().expect("it exists");
         let env = Self { root, path, commands: AtomicU32::new(0) };
         fs::create_dir_all(env.path().join("home")).expect("the folder is new");
@@ -251,7 +251,7 @@ impl Output {
         self.exit(0).stdout
     }
 
-    /// Fails the test unless the command ended with this exit code, whatever it said.
+    /// Fails the test unless the command ended with this exit code, whatever its output.
     #[track_caller]
     pub(crate) fn ends(self, code: i32) {
         assert_eq!(self.status, Some(code), "\n{self}");
@@ -297,7 +297,7 @@ macro_rules! assert_output {
 }
 pub(crate) use assert_output;
 
-/// Returns whether this process is there for one test alone; if not, runs the test in one that is.
+/// Returns true if this process runs one test alone; if not, runs the test in such a process.
 ///
 /// For tests of what belongs to a whole process, such as its children and its memory: `cargo test`
 /// runs all tests in one.
@@ -310,8 +310,8 @@ pub(crate) fn alone(test: &str) -> bool {
     let program = std::env::current_exe().expect("the test binary is there");
     let output = Command::new(program).args(["--exact", test, "--include-ignored"]).env(ALONE, test).output();
     let output = output.expect("the test binary can be run");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && stdout.contains("1 passed"), "{stdout}");
     false
 }
 
@@ -347,11 +347,11 @@ fn copy_tree(from: &Path, to: &Path) {
 /// of one.
 pub(crate) fn loosen(repository: &Path) {
     let objects = repository.join(".git/objects");
-    let aside = repository.join(".git/loosened");
+    let moved_packs = repository.join(".git/loosened");
     fs::create_dir_all(objects.join("pack")).expect("the folder of packs can be made");
-    fs::rename(objects.join("pack"), &aside).expect("the packs can be moved");
+    fs::rename(objects.join("pack"), &moved_packs).expect("the packs can be moved");
     fs::create_dir(objects.join("pack")).expect("the folder of packs can be made");
-    for entry in fs::read_dir(&aside).expect("the packs can be listed") {
+    for entry in fs::read_dir(&moved_packs).expect("the packs can be listed") {
         let path = entry.expect("the packs can be listed").path();
         if path.extension().is_some_and(|extension| extension == "pack") {
             let pack = fs::File::open(path).expect("the pack can be read");
@@ -360,5 +360,5 @@ pub(crate) fn loosen(repository: &Path) {
             assert!(git.status().expect("git runs").success(), "the pack can be unpacked");
         }
     }
-    fs::remove_dir_all(aside).expect("the packs can be removed");
+    fs::remove_dir_all(moved_packs).expect("the packs can be removed");
 }

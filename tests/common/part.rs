@@ -14,7 +14,7 @@ fn span(document: &str, text: &str, begin: &str) -> Range<usize> {
 
 /// Returns what stands in such a part of a document.
 #[track_caller]
-pub(crate) fn shown(document: &str, begin: &str) -> String {
+pub(crate) fn read_part(document: &str, begin: &str) -> String {
     let text = fs::read_to_string(path(document)).expect("the document is text");
     text[span(document, &text, begin)].to_owned()
 }

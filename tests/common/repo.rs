@@ -32,17 +32,17 @@ pub(crate) struct Seen {
 /// A driver in the background; killed when dropped.
 pub(crate) struct Driver {
     child: Child,
-    said: PathBuf,
+    stderr_file: PathBuf,
     printed: PathBuf,
 }
 
 impl TestRepo {
     pub(crate) fn new() -> Self {
-        Self::of(Environment::empty())
+        Self::in_environment(Environment::empty())
     }
 
-    /// Makes one in whose environment nothing is done yet.
-    pub(crate) fn of(env: Environment) -> Self {
+    /// Makes one in a new environment.
+    pub(crate) fn in_environment(env: Environment) -> Self {
         Self::with_options(env, &[])
     }
 
@@ -121,11 +121,11 @@ impl TestRepo {
         let mut command = self.env.command(program_path(), "repo");
         let number = command.get_envs().find(|(k, _)| *k == "HANDOFF_CLOCK").unwrap().1.unwrap().to_owned();
         let number = number.to_str().unwrap().replace(':', "-");
-        let (said, printed) = (self.path(&format!("{number}.err")), self.path(&format!("{number}.out")));
+        let (stderr_file, printed) = (self.path(&format!("{number}.err")), self.path(&format!("{number}.out")));
         command.args(args).stdin(Stdio::null());
-        command.stdout(File::create(&printed).unwrap()).stderr(File::create(&said).unwrap());
+        command.stdout(File::create(&printed).unwrap()).stderr(File::create(&stderr_file).unwrap());
         change(&mut command);
-        Driver { child: command.spawn().unwrap(), said, printed }
+        Driver { child: command.spawn().unwrap(), stderr_file, printed }
     }
 
     /// Holds what must be true whenever a driver has ended: the repository is sound, and nothing is
@@ -145,15 +145,15 @@ impl TestRepo {
         assert!(!self.path("canary").exists(), "the canary was triggered");
     }
 
-    /// Holds that git finds nothing wrong.
+    /// Fails unless git finds nothing wrong.
     #[track_caller]
     pub(crate) fn passes_fsck(&self) {
         // Dangling objects of attempts that came to nothing are no fault.
-        let said = self.env.git(["fsck", "--strict", "--no-dangling", "--no-progress"]);
-        assert_eq!((said.status, said.stdout.as_str(), said.stderr.as_str()), (Some(0), "", ""));
+        let output = self.env.git(["fsck", "--strict", "--no-dangling", "--no-progress"]);
+        assert_eq!((output.status, output.stdout.as_str(), output.stderr.as_str()), (Some(0), "", ""));
     }
 
-    /// Holds that git finds nothing wrong and that no lock file stands.
+    /// Fails unless git finds nothing wrong and there is no lock file.
     #[track_caller]
     pub(crate) fn is_sound(&self) {
         self.passes_fsck();
@@ -161,7 +161,7 @@ impl TestRepo {
         assert_eq!(locks, Vec::<PathBuf>::new(), "lock files were left");
     }
 
-    /// Closes a run that is not sealed and holds that it verifies.
+    /// Closes a run that is not sealed and fails unless it verifies.
     #[track_caller]
     pub(crate) fn ends_intact(&self, run: &str) {
         if !self.is_sealed(run) {
@@ -247,16 +247,16 @@ impl Driver {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
-    /// Returns what it has said so far.
-    pub(crate) fn said(&self) -> String {
-        fs::read_to_string(&self.said).unwrap()
+    /// Returns its standard error so far.
+    pub(crate) fn stderr(&self) -> String {
+        fs::read_to_string(&self.stderr_file).unwrap()
     }
 
     pub(crate) fn is_over(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Kills it as nothing can be prepared for.
+    /// Kills it with SIGKILL; returns true if it was still running.
     pub(crate) fn kill(mut self) -> bool {
         let over = self.is_over();
         self.child.kill().unwrap();
@@ -264,12 +264,12 @@ impl Driver {
         !over
     }
 
-    /// Waits for its end; returns how it ended and what it said.
+    /// Waits for its end; returns its exit status and its output.
     #[track_caller]
     pub(crate) fn wait(mut self) -> (ExitStatus, String) {
         wait_for("the end of a driver", || self.is_over());
-        let said = self.said() + &fs::read_to_string(&self.printed).unwrap();
-        (self.child.wait().unwrap(), said)
+        let output = self.stderr() + &fs::read_to_string(&self.printed).unwrap();
+        (self.child.wait().unwrap(), output)
     }
 }
 
@@ -284,13 +284,13 @@ impl Drop for Driver {
 /// Returns the items in what `status --json` printed.
 pub(crate) fn items_in(status: &Value) -> BTreeMap<String, Seen> {
     let items = status["items"].as_array().unwrap().iter().map(|item| {
-        let seen = Seen {
+        let view = Seen {
             status: item["status"].as_str().unwrap().to_owned(),
             attempts: item["attempts"].as_u64().unwrap(),
             reason: item["reason"].as_str().unwrap_or_default().to_owned(),
             outputs: item["outputRefs"].as_object().unwrap().keys().cloned().collect(),
         };
-        (item["id"].as_str().unwrap().to_owned(), seen)
+        (item["id"].as_str().unwrap().to_owned(), view)
     });
     items.collect()
 }
@@ -321,14 +321,14 @@ pub(crate) fn pause() {
     std::thread::sleep(Duration::from_millis(5));
 }
 
-/// Returns what is below a folder and is wanted; links are not followed.
-fn below(folder: &Path, wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
+/// Returns the matching paths below a folder; links are not followed.
+fn below(folder: &Path, is_match: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+    while let Some(directory) = folders.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
             let path = entry.path();
-            if wanted(&path) {
+            if is_match(&path) {
                 found.push(path.clone());
             }
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {

@@ -36,8 +36,8 @@ pub(crate) fn find_line<'a>(text: &'a str, begin: &str) -> &'a str {
 }
 
 #[track_caller]
-fn only<'a>(text: &'a str, what: &str, wanted: impl Fn(&'a str) -> bool) -> &'a str {
-    let mut found = text.lines().filter(|line| wanted(line));
+fn only<'a>(text: &'a str, what: &str, is_match: impl Fn(&'a str) -> bool) -> &'a str {
+    let mut found = text.lines().filter(|line| is_match(line));
     match (found.next(), found.next()) {
         (Some(line), None) => line,
         (None, _) => panic!("no line for {what}:\n{text}"),
@@ -55,15 +55,15 @@ pub(crate) fn error_code(stderr: &str) -> String {
 
 /// Hides fingerprints of keys and hashes: they differ in each run of a test that makes a key.
 pub(crate) fn masked(text: &str) -> String {
-    let mut shown = String::new();
+    let mut result = String::new();
     let mut rest = text;
     while let Some(at) = rest.to_ascii_lowercase().find("sha256:") {
         let (before, hash) = rest.split_at(at + "sha256:".len());
-        shown += before;
-        shown.push('…');
+        result += before;
+        result.push('…');
         rest = hash.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/'));
     }
-    shown + rest
+    result + rest
 }
 
 /// Hides hashes, fingerprints of keys, and names of objects, so that a test need not know them.

@@ -32,9 +32,9 @@ fn a_built_in_executor_has_no_command_line_of_its_own() {
         clone.write(".git/config", &untouched);
         clone.git(&["config", key, "1"]);
         let Err(error @ Error::BuiltIn { .. }) = read(&clone) else { panic!("{key} is taken") };
-        let said = error.to_string();
-        assert!(said.starts_with(&format!("the setting `{}` in ", key.to_ascii_lowercase())), "{said}");
-        assert!(said.ends_with(&format!(" means nothing: {why}")), "{said}");
+        let message = error.to_string();
+        assert!(message.starts_with(&format!("the setting `{}` in ", key.to_ascii_lowercase())), "{message}");
+        assert!(message.ends_with(&format!(" means nothing: {why}")), "{message}");
         assert!(error.hint().unwrap().as_str().ends_with(&format!("--unset-all {}", key.to_ascii_lowercase())));
     }
     // Subagents may have these names.
@@ -148,7 +148,7 @@ fn a_tracked_file_makes_built_in_executors_stricter_and_never_looser() {
 }
 
 #[test]
-fn settings_of_what_nothing_registers_are_named() {
+fn settings_of_unregistered_programs_are_reported() {
     let repo = TestRepo::new();
     repo.config("handoff.executor.comand.network", "none");
     repo.config("handoff.executor.mine.command", "true");
@@ -158,7 +158,7 @@ fn settings_of_what_nothing_registers_are_named() {
     repo.config("handoff.subagent.claud.network", "none");
     repo.config("handoff.subagent.claud.maxMemory", "1g");
     repo.config("handoff.subagent.elsewhere.timeout", "5");
-    let told = [
+    let expected = [
         "`handoff.executor.Dispatch.sandbox` has no effect: no executor \"Dispatch\" is registered here; did you mean \"dispatch\"?",
         "`handoff.executor.comand.network` has no effect: no executor \"comand\" is registered here; did you mean \"command\"?",
         "`handoff.subagent.claud.maxmemory`, `handoff.subagent.claud.network` have no effect: no subagent \"claud\" is registered here; did you mean \"claude\"?",
@@ -168,7 +168,7 @@ fn settings_of_what_nothing_registers_are_named() {
     for arguments in [["validate", &plan], ["submit", &plan], ["run", "r"]] {
         let output = repo.env.handoff(arguments).exit(0);
         let warned: Vec<&str> = output.stderr.lines().filter_map(|line| line.strip_prefix("warning: ")).collect();
-        assert_eq!(warned, told, "{arguments:?}");
+        assert_eq!(warned, expected, "{arguments:?}");
     }
     let doctor = repo.env.handoff(["doctor", "--json"]).exit(3);
     let found: serde_json::Value = serde_json::from_str(&doctor.stdout).unwrap();
@@ -176,10 +176,13 @@ fn settings_of_what_nothing_registers_are_named() {
     let found = found["findings"].as_array().unwrap().iter().filter(of);
     let found: Vec<_> =
         found.map(|one| (one["severity"].as_str().unwrap(), one["message"].as_str().unwrap())).collect();
-    assert_eq!(found, [("problem", told[0]), ("problem", told[1]), ("problem", told[2]), ("note", told[3])]);
+    assert_eq!(
+        found,
+        [("problem", expected[0]), ("problem", expected[1]), ("problem", expected[2]), ("note", expected[3])]
+    );
     // An executor without a command is none that a plan may name.
-    let named = repo.plan("n", &[serde_json::json!({ "id": "a", "executor": "comand" })]);
-    let refused = repo.env.handoff(["validate", &named]).exit(1);
+    let plan_file = repo.plan("n", &[serde_json::json!({ "id": "a", "executor": "comand" })]);
+    let refused = repo.env.handoff(["validate", &plan_file]).exit(1);
     assert!(
         refused.stdout.contains(
             "unknown-executor at items[0].executor (item \"a\", line 1): no executor \"comand\" is registered here"

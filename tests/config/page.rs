@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use git_handoff::repository::config::SETTINGS;
 use git_handoff::share::anchor;
 
-use super::{named, names};
+use super::{full_name, names};
 use crate::common::part;
 
 #[test]
@@ -28,10 +28,10 @@ fn the_document_shows_every_setting() {
 
 #[test]
 fn every_setting_has_one_name() {
-    let mut seen = BTreeMap::new();
+    let mut known_names = BTreeMap::new();
     for name in names() {
         assert!(name.starts_with("handoff."), "{name}");
-        let other = seen.insert(named(name, "x").to_ascii_lowercase(), name);
+        let other = known_names.insert(full_name(name, "x").to_ascii_lowercase(), name);
         assert_eq!(other, None, "{name} stands there twice");
     }
 }

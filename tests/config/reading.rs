@@ -12,7 +12,7 @@ use git_handoff::model::protected::{OnProtectedChange, VerifyIn};
 use git_handoff::repository::config::{Config, Executor, OnVerifyFail, Outside, Queue, SETTINGS};
 use git_handoff::share::anchor;
 
-use super::{named, names, read};
+use super::{full_name, names, read};
 use crate::common::clone::TestClone;
 
 /// The name that is chosen where there is a choice: with capital letters, points and a blank in it.
@@ -181,7 +181,7 @@ fn queue(config: &Config) -> &Queue {
 
 /// Returns the name of a setting as a user writes it.
 fn own(name: &str) -> String {
-    named(name, if name.contains("@<version>") { "note@1" } else { OWN })
+    full_name(name, if name.contains("@<version>") { "note@1" } else { OWN })
 }
 
 /// Returns the same in the other letter case, where git says that it means the same.
@@ -200,7 +200,7 @@ fn every_setting_has_a_sample() {
 }
 
 #[test]
-fn every_setting_does_what_it_says_in_any_letter_case() {
+fn every_setting_works_in_any_letter_case() {
     let clone = TestClone::new();
     let (untouched, before) = (clone.read(".git/config"), format!("{:?}", read(&clone).unwrap()));
     for (name, value, holds) in SAMPLES {
@@ -217,14 +217,14 @@ fn every_setting_does_what_it_says_in_any_letter_case() {
 
 #[test]
 fn a_file_in_the_work_tree_sets_everything_except_trust() {
-    let tracked = |wanted: &str| {
+    let tracked = |setting: &str| {
         let mut entries = SETTINGS.iter().flat_map(|group| group.entries);
-        entries.find(|entry| entry.names.contains(&wanted)).unwrap().tracked
+        entries.find(|entry| entry.names.contains(&setting)).unwrap().tracked
     };
     let clone = TestClone::new();
     // The files that it was read from differ, whatever counts.
-    let shown = |config: Config| format!("{:?}", Config { outside: Outside::default(), ..config });
-    let before = shown(read(&clone).unwrap());
+    let debug_text = |config: Config| format!("{:?}", Config { outside: Outside::default(), ..config });
+    let before = debug_text(read(&clone).unwrap());
     clone.git(&["config", "include.path", "../team.config"]);
     for (name, value, holds) in SAMPLES {
         clone.write("team.config", "");
@@ -244,7 +244,7 @@ fn a_file_in_the_work_tree_sets_everything_except_trust() {
             words, "is ignored: a file inside the work tree sets it, and a commit can change that file",
             "{name}"
         );
-        assert_eq!(shown(config), before, "{name}");
+        assert_eq!(debug_text(config), before, "{name}");
     }
     let outside: Vec<_> = names().filter(|name| !tracked(name) && !name.starts_with("handoff.anchor.")).collect();
     let reach: Vec<_> =
@@ -286,7 +286,7 @@ fn asks_for_no_less(name: &str) -> bool {
 
 #[test]
 fn the_default_that_is_documented_is_the_one_that_holds() {
-    let mut seen = 0;
+    let mut compared = 0;
     let clone = TestClone::new();
     let before = format!("{:?}", read(&clone).unwrap());
     for entry in SETTINGS.iter().flat_map(|group| group.entries) {
@@ -298,16 +298,16 @@ fn the_default_that_is_documented_is_the_one_that_holds() {
         }
         clone.git(&["config", name, value]);
         assert_eq!(format!("{:?}", read(&clone).unwrap()), before, "{name}");
-        seen += 1;
+        compared += 1;
     }
-    assert!(seen >= 8, "only {seen} defaults were compared");
+    assert!(compared >= 8, "only {compared} defaults were compared");
 }
 
 #[test]
-fn the_defaults_of_what_is_named_are_those_that_hold_where_they_are_needed() {
-    let documented = |wanted: &str| {
+fn documented_defaults_of_tables_match_the_code() {
+    let documented = |setting: &str| {
         let mut entries = SETTINGS.iter().flat_map(|group| group.entries);
-        let default = entries.find(|entry| entry.names.contains(&wanted)).unwrap().default;
+        let default = entries.find(|entry| entry.names.contains(&setting)).unwrap().default;
         default.trim_matches('`').parse::<u64>().unwrap()
     };
     let item =

@@ -9,7 +9,7 @@ use crate::common::clone::TestClone;
 use crate::common::report::find_line;
 
 #[test]
-fn what_is_misspelt_is_refused_with_what_was_meant() {
+fn misspelt_settings_are_rejected_with_a_suggestion() {
     let clone = TestClone::new();
     let untouched = clone.read(".git/config");
     for (key, meant) in [
@@ -89,16 +89,16 @@ fn values_that_make_no_sense_are_refused() {
         clone.write(".git/config", &untouched);
         clone.git(&["config", key, value]);
         let error = read(&clone).unwrap_err();
-        let Error::Value { key: found, value: shown, .. } = &error else { panic!("{key} = {value}: {error}") };
-        assert!(found.eq_ignore_ascii_case(key) && shown == value, "{error}");
+        let Error::Value { key: found, value: found_value, .. } = &error else { panic!("{key} = {value}: {error}") };
+        assert!(found.eq_ignore_ascii_case(key) && found_value == value, "{error}");
         let file = clone.root().join(".git/config");
-        let said = format!("the setting `{found}` = {value:?} in {} {why}", file.display());
-        assert_eq!(error.to_string(), said);
+        let expected = format!("the setting `{found}` = {value:?} in {} {why}", file.display());
+        assert_eq!(error.to_string(), expected);
     }
 }
 
 #[test]
-fn what_an_item_needs_and_what_it_hands_over_lie_in_two_folders() {
+fn inputs_and_outputs_need_different_folders() {
     let clone = TestClone::new();
     let untouched = clone.read(".git/config");
     for (settings, refused) in [
@@ -120,42 +120,43 @@ fn what_an_item_needs_and_what_it_hands_over_lie_in_two_folders() {
 }
 
 #[test]
-fn a_refusal_of_one_folder_says_where_it_is_set() {
+fn folder_refusal_names_its_setting() {
     let env = Environment::example("handoff-dag");
     env.git(["config", "handoff.workspace.outputs", "INPUTS"]).success();
-    let said = env.handoff(["runs"]).exit(1).stderr;
+    let stderr = env.handoff(["runs"]).exit(1).stderr;
     assert!(
-        said.contains(
+        stderr.contains(
             "`handoff.workspace.inputs` = \"inputs\" and `handoff.workspace.outputs` = \"INPUTS\" name one folder"
         ),
-        "{said}"
+        "{stderr}"
     );
-    assert!(env.shell("repo", &hint(&env, &said)).exit(0).stdout.contains("INPUTS"), "{said}");
+    assert!(env.shell("repo", &hint(&env, &stderr)).exit(0).stdout.contains("INPUTS"), "{stderr}");
 }
 
 #[test]
 fn the_hint_mends_what_was_misspelt_in_the_file_that_it_stands_in() {
     let env = Environment::example("handoff-dag");
-    for (file, shown) in [
+    for (file, path) in [
         ("repo/.git/config", "repo/.git/config"),
         ("repo/.handoff/config", "repo/.git/../.handoff/config"),
         ("home/gitconfig", "home/gitconfig"),
     ] {
         env.git(["config", "--file", &format!("../{file}"), "handoff.subagent.it's mine.comand", "echo 'a  b' \"$X\""])
             .success();
-        let said = env.handoff(["runs"]).exit(1).stderr;
+        let stderr = env.handoff(["runs"]).exit(1).stderr;
         assert_eq!(
-            find_line(&said, "error: "),
+            find_line(&stderr, "error: "),
             format!(
-                "error: the setting `handoff.subagent.it's mine.comand` in $TEST/{shown} is not known; did you mean \
+                "error: the setting `handoff.subagent.it's mine.comand` in $TEST/{path} is not known; did you mean \
                  `handoff.subagent.it's mine.command`?"
             )
         );
-        assert!(!said.contains("echo"), "a value may be a secret: {said}");
-        let _ = env.shell("repo", &hint(&env, &said)).exit(0);
+        assert!(!stderr.contains("echo"), "a value may be a secret: {stderr}");
+        let _ = env.shell("repo", &hint(&env, &stderr)).exit(0);
         assert_eq!(env.handoff(["runs"]).success(), "");
-        let kept = env.git(["config", "--file", &format!("../{file}"), "handoff.subagent.it's mine.command"]).success();
-        assert_eq!(kept, "echo 'a  b' \"$X\"\n");
+        let stored =
+            env.git(["config", "--file", &format!("../{file}"), "handoff.subagent.it's mine.command"]).success();
+        assert_eq!(stored, "echo 'a  b' \"$X\"\n");
     }
 }
 
@@ -163,20 +164,20 @@ fn the_hint_mends_what_was_misspelt_in_the_file_that_it_stands_in() {
 fn the_hint_removes_unknown_names() {
     let env = Environment::example("handoff-dag");
     env.git(["config", "handoff.jail", "bubblewrap"]).success();
-    let said = env.handoff(["show", "r"]).exit(1).stderr;
-    insta::assert_snapshot!(said, @"
+    let stderr = env.handoff(["show", "r"]).exit(1).stderr;
+    insta::assert_snapshot!(stderr, @"
     error: the setting `handoff.jail` in $TEST/repo/.git/config is not known
     hint: git config --file $TEST/repo/.git/config --unset-all handoff.jail
     ");
-    let _ = env.shell("repo", &hint(&env, &said)).exit(0);
+    let _ = env.shell("repo", &hint(&env, &stderr)).exit(0);
     assert_eq!(env.handoff(["runs"]).success(), "");
 }
 
 #[test]
-fn what_stands_in_no_file_is_refused_as_well() {
+fn settings_on_the_command_line_are_checked() {
     let env = Environment::example("handoff-dag");
-    let said = env.shell("repo", "git -c handoff.maxItmes=1 handoff runs").exit(1).stderr;
-    insta::assert_snapshot!(said, @"
+    let stderr = env.shell("repo", "git -c handoff.maxItmes=1 handoff runs").exit(1).stderr;
+    insta::assert_snapshot!(stderr, @"
     error: the setting `handoff.maxitmes` is not known; did you mean `handoff.maxItems`?
     hint: git config --show-origin --get-all handoff.maxitmes
     ");
@@ -186,39 +187,39 @@ fn what_stands_in_no_file_is_refused_as_well() {
 fn a_tracked_file_cannot_stop_a_command_by_a_setting_of_an_anchor() {
     let env = Environment::example("handoff-dag");
     env.git(["config", "--file", ".handoff/config", "handoff.anchor.vault.garantee", "detect"]).success();
-    let said = env.handoff(["runs"]).exit(0).stderr;
-    insta::assert_snapshot!(said, @"
+    let stderr = env.handoff(["runs"]).exit(0).stderr;
+    insta::assert_snapshot!(stderr, @"
     warning: `handoff.anchor.vault.garantee` is ignored: a file inside the work tree sets it, and a commit can change that file
     there are no runs here
     ");
 }
 
 #[test]
-fn a_hint_runs_nothing_that_a_name_says() {
+fn hints_quote_names_for_the_shell() {
     let env = Environment::example("handoff-dag");
     let (odd, team) = ("$(touch ran);touch ran", "repo/.handoff/config");
     let plain = std::fs::read_to_string(env.path().join(team)).unwrap();
-    let mut said = vec![env.handoff(["submit", "--queue", odd, "plan.json"]).exit(1).stderr];
+    let mut messages = vec![env.handoff(["submit", "--queue", odd, "plan.json"]).exit(1).stderr];
     for (field, value) in [("concurrency", "none"), ("concurency", "1"), ("colour", "1")] {
         env.git(["config", "--file", ".handoff/config", &format!("handoff.queue.{odd}.{field}"), value]).success();
-        said.push(env.handoff(["runs"]).exit(1).stderr);
+        messages.push(env.handoff(["runs"]).exit(1).stderr);
         env.write(team, &plain);
     }
-    for said in said {
-        assert!(said.contains(odd), "{said}");
-        let _ = env.shell("repo", &hint(&env, &said));
-        assert!(!env.repo().join("ran").exists(), "{said}");
+    for message in messages {
+        assert!(message.contains(odd), "{message}");
+        let _ = env.shell("repo", &hint(&env, &message));
+        assert!(!env.repo().join("ran").exists(), "{message}");
     }
 }
 
 /// Returns the hint of a failure, as it can be pasted.
-fn hint(env: &Environment, said: &str) -> String {
-    let hint = said.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap();
+fn hint(env: &Environment, stderr: &str) -> String {
+    let hint = stderr.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap();
     hint.replace("$TEST", env.path().to_str().unwrap())
 }
 
 #[test]
-fn the_doctor_says_of_every_setting_what_is_wrong_with_it() {
+fn doctor_reports_every_invalid_setting() {
     let env = Environment::example("handoff-dag");
     let wrong =
         [("jail", "bubblewrap"), ("network", "everything"), ("workspace.inputs", "outputs"), ("sandbox", "auto")];
@@ -228,8 +229,8 @@ fn the_doctor_says_of_every_setting_what_is_wrong_with_it() {
     // A file inside the work tree that counts where it is stricter.
     env.write("repo/tracked.cfg", "[handoff]\n\tsandbox = strikt\n");
     env.git(["config", "include.path", "../tracked.cfg"]).success();
-    let said: Value = serde_json::from_str(&env.handoff(["--json", "doctor"]).exit(3).stdout).unwrap();
-    let findings = said["findings"].as_array().unwrap();
+    let answer: Value = serde_json::from_str(&env.handoff(["--json", "doctor"]).exit(3).stdout).unwrap();
+    let findings = answer["findings"].as_array().unwrap();
     let messages: Vec<&str> = findings.iter().map(|finding| finding["message"].as_str().unwrap()).collect();
     assert_eq!(
         messages,
@@ -242,7 +243,7 @@ fn the_doctor_says_of_every_setting_what_is_wrong_with_it() {
             "nothing else was looked at, which takes settings that can be read",
         ]
     );
-    assert!(findings.iter().filter(|it| it["severity"] == "problem").all(|it| it["hint"].is_string()), "{said}");
+    assert!(findings.iter().filter(|it| it["severity"] == "problem").all(|it| it["hint"].is_string()), "{answer}");
     let text = env.handoff(["doctor"]).exit(3).stdout;
     assert_eq!(text.matches("problem: ").count(), 3, "{text}");
     env.git(["config", "--unset", "handoff.jail"]).success();

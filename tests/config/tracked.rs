@@ -55,7 +55,7 @@ fn it_shuts_the_network_and_never_opens_it() {
     });
 }
 
-fn each<T: Copy + PartialEq + std::fmt::Debug>(cases: &[Case<T>], held: fn(&Config) -> (T, T)) {
+fn each<T: Copy + PartialEq + std::fmt::Debug>(cases: &[Case<T>], get: fn(&Config) -> (T, T)) {
     for case in cases {
         for is_included_first in [true, false] {
             let clone = TestClone::new();
@@ -76,7 +76,7 @@ fn each<T: Copy + PartialEq + std::fmt::Debug>(cases: &[Case<T>], held: fn(&Conf
             }
             let config = read(&clone).unwrap();
             assert_eq!(config.max_items, 7);
-            assert_eq!(held(&config), (*all, *own), "{case:?}");
+            assert_eq!(get(&config), (*all, *own), "{case:?}");
             let warned: Vec<_> = ignored
                 .iter()
                 .map(|key| {

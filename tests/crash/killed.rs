@@ -101,14 +101,14 @@ fn killed_after_any_change_of_the_ref_a_run_ends_whole() {
         let name = repo.path(&format!("repo/.git/refs/handoff/runs/{run}"));
         let tip = || std::fs::read_to_string(&name).ok().filter(|tip| tip.len() == 41);
         let mut driver = repo.start(&["run", &run]);
-        let (mut last, mut seen) = (tip(), 0);
+        let (mut last, mut moves) = (tip(), 0);
         let until = Instant::now() + Duration::from_secs(60);
         // A run that ends before that many changes is one that was not killed, which is as good a
         // case as any.
-        while seen < changes && !driver.is_over() && Instant::now() < until {
+        while moves < changes && !driver.is_over() && Instant::now() < until {
             let now = tip();
             if now.is_some() && now != last {
-                (last, seen) = (now, seen + 1);
+                (last, moves) = (now, moves + 1);
             } else {
                 std::thread::yield_now();
             }
@@ -154,7 +154,7 @@ fn a_submit_gets_past_the_lock_file_of_a_killed_one() {
 }
 
 #[test]
-fn workers_die_with_their_driver_and_their_work_is_kept() {
+fn killed_driver_ends_its_workers_and_their_work_survives() {
     let repo = TestRepo::new();
     let script = "echo half >half; echo up >>\"$HOME/../up\"; test $HANDOFF_ATTEMPT = 1 || exit 0
         setsid sleep 99 >/dev/null 2>&1 & sleep 99";

@@ -53,7 +53,7 @@ fn workload() -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn a_run_beside_eager_housekeeping_ends_whole() {
+fn run_survives_eager_housekeeping() {
     for (eager, sha256) in [(EAGER[0], false), (EAGER[1], false), (EAGER[1], true), (EAGER[2], true), (EAGER[3], false)]
     {
         let repo = TestRepo::new();
@@ -67,23 +67,23 @@ fn a_run_beside_eager_housekeeping_ends_whole() {
         git.args(eager);
         let output = std::thread::scope(|scope| {
             // It may lose to what the run does meanwhile, and is simply tried again.
-            let eager = scope.spawn(|| {
+            let second_eager = scope.spawn(|| {
                 while !over.load(Ordering::SeqCst) {
                     git.output().unwrap();
                 }
             });
             let output = repo.env.handoff(["run", "r"]);
             over.store(true, Ordering::SeqCst);
-            eager.join().unwrap();
+            second_eager.join().unwrap();
             output
         });
         assert_eq!(output.status, Some(0), "{eager:?}: {output}");
         repo.is_clean();
         repo.is_intact("r");
-        for (id, seen) in repo.items("r") {
+        for (id, item) in repo.items("r") {
             let at: u64 = id[1..].parse().unwrap();
             assert_eq!(
-                (seen.status.as_str(), seen.attempts),
+                (item.status.as_str(), item.attempts),
                 ("done", if at.is_multiple_of(4) { 2 } else { 1 }),
                 "{eager:?} {id}"
             );
@@ -105,7 +105,7 @@ fn between_write_and_swap(repo: &TestRepo, meanwhile: impl FnOnce(&TestRepo)) {
     let mut open = OpenRun::open(&writer, &RunId::parse("r").unwrap()).unwrap();
     let mut batch = writer.store.batch();
     let oid = batch.write_blob(b"text").unwrap();
-    let kept = batch.keep().unwrap();
+    let guard = batch.keep().unwrap();
     let written = DocumentWritten {
         name: FilePath::parse("notes").unwrap(),
         revision: 1,
@@ -132,7 +132,7 @@ fn between_write_and_swap(repo: &TestRepo, meanwhile: impl FnOnce(&TestRepo)) {
         let _ = fs::remove_file(&lock);
         recording.join().unwrap().unwrap();
     });
-    drop(kept);
+    drop(guard);
     repo.is_sound();
     assert_eq!(repo.env.handoff(["doc", "get", "r", "notes"]).success(), "text");
     repo.env.git(["gc", "--quiet", "--prune=now"]).success();
@@ -142,7 +142,7 @@ fn between_write_and_swap(repo: &TestRepo, meanwhile: impl FnOnce(&TestRepo)) {
 }
 
 #[test]
-fn what_is_written_and_not_visible_yet_outlives_every_prune() {
+fn prune_spares_unpublished_objects() {
     for sha256 in [false, true] {
         let repo = TestRepo::new();
         if sha256 {
@@ -157,19 +157,19 @@ fn what_is_written_and_not_visible_yet_outlives_every_prune() {
 }
 
 #[test]
-fn an_object_that_is_there_already_is_kept_all_the_same() {
+fn keep_covers_existing_objects() {
     let repo = TestRepo::new();
     let store = Store::discover(&repo.env.repo()).unwrap();
     let loose = store.write_blob(b"here before").unwrap();
     let mut batch = store.batch();
     let oid = batch.write_blob(b"here before").unwrap();
     assert_eq!(oid, loose);
-    let kept = batch.keep().unwrap();
+    let guard = batch.keep().unwrap();
     for eager in EAGER {
         repo.env.git(eager).success();
     }
     assert_eq!(store.read_blob(oid).unwrap(), b"here before");
-    drop(kept);
+    drop(guard);
     repo.env.git(["gc", "--quiet", "--prune=now"]).success();
     assert!(!Store::discover(&repo.env.repo()).unwrap().contains(oid), "nothing needs it any more");
 }
@@ -190,9 +190,9 @@ fn packs_are_merged_as_they_gather() {
     let mut tree = None;
     let mut most = 0;
     // Kept packs are not repacked.
-    let mut apart = store.batch();
-    let lone = apart.write_blob(b"lone").unwrap();
-    let kept = apart.keep().unwrap();
+    let mut second_batch = store.batch();
+    let lone = second_batch.write_blob(b"lone").unwrap();
+    let guard = second_batch.keep().unwrap();
     for at in 0..300 {
         tree = Some(add(&store, tree, at, store.batch()));
         most = most.max(packs(&repo, "pack").len());
@@ -202,7 +202,7 @@ fn packs_are_merged_as_they_gather() {
     assert_eq!(repo.env.git(["ls-tree", "refs/handoff/transcripts/r"]).success().lines().count(), 300);
     assert_eq!(packs(&repo, "keep").len(), 1);
     assert_eq!(store.read_blob(lone).unwrap(), b"lone");
-    drop(kept);
+    drop(guard);
     repo.env.git(["gc", "--quiet"]).success();
     assert!(packs(&repo, "pack").len() <= 2);
 }
@@ -213,9 +213,9 @@ fn packs_that_a_multi_pack_index_names_are_left_to_git() {
     let store = Store::discover(&repo.env.repo()).unwrap();
     let tree = (0..15).fold(None, |tree, at| Some(add(&store, tree, at, store.batch())));
     repo.env.git(["multi-pack-index", "write"]).success();
-    let named = packs(&repo, "pack");
+    let indexed_packs = packs(&repo, "pack");
     (15..60).fold(tree, |tree, at| Some(add(&store, tree, at, store.batch())));
-    assert!(named.iter().all(|pack| pack.exists()));
+    assert!(indexed_packs.iter().all(|pack| pack.exists()));
     repo.env.git(["multi-pack-index", "verify"]).success();
     repo.passes_fsck();
 }
@@ -232,7 +232,7 @@ fn large_files_pass_through() {
     let again = batch.write_file(&mut fs::File::open(&path).unwrap()).unwrap().oid;
     assert_eq!((again, digest), (oid, git_handoff::model::digest::Digest::of(&bytes)));
     let small = batch.write_blob(b"after it").unwrap();
-    let kept = batch.keep().unwrap();
+    let guard = batch.keep().unwrap();
     assert_eq!(size, bytes.len() as u64);
     assert_eq!(object_oid(store.hash_kind(), gix::objs::Kind::Blob, &bytes).unwrap(), oid);
     let mut read = Vec::new();
@@ -240,5 +240,5 @@ fn large_files_pass_through() {
     assert!(read == bytes && store.read_blob(small).unwrap() == b"after it");
     let pack = packs(&repo, "pack").pop().unwrap();
     repo.env.git(["verify-pack", pack.to_str().unwrap()]).success();
-    drop(kept);
+    drop(guard);
 }

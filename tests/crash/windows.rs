@@ -29,7 +29,7 @@ pub(super) fn writer(repo: &TestRepo) -> Writer {
     }
 }
 
-fn named(id: &str) -> ItemId {
+fn item_id(id: &str) -> ItemId {
     ItemId::parse(id).unwrap()
 }
 
@@ -38,17 +38,17 @@ fn log_ref(repo: &TestRepo) -> String {
 }
 
 #[test]
-fn what_was_written_and_not_published_has_not_happened() {
+fn unpublished_entries_have_no_effect() {
     let repo = TestRepo::new();
     repo.submit("r", &[item("a", "true"), after("b", &["a"], "true")]);
     let writer = writer(&repo);
     let run = RunId::parse("r").unwrap();
-    let dropped = |id| ItemDropped { item: named(id), attempt: 0, reason: "because".into() };
+    let dropped = |id| ItemDropped { item: item_id(id), attempt: 0, reason: "because".into() };
     let ended = RunEnded { reason: "because".into() };
     let events = [
-        Event::ItemFired(ItemFired::new(named("a"), 1, writer.store.named(b"").unwrap(), [].into())),
-        Event::ItemReconciled(ItemReconciled::new(named("a"), 1, Outcome::Done)),
-        Event::ItemRequeued(ItemEnded::new(named("a"), 1, Again::Crash)),
+        Event::ItemFired(ItemFired::new(item_id("a"), 1, writer.store.named(b"").unwrap(), [].into())),
+        Event::ItemReconciled(ItemReconciled::new(item_id("a"), 1, Outcome::Done)),
+        Event::ItemRequeued(ItemEnded::new(item_id("a"), 1, Again::Crash)),
         Event::ItemCancelled(dropped("a")),
         Event::ItemSkipped(dropped("b")),
         Event::RunClosed(ended.clone()),
@@ -147,11 +147,11 @@ fn a_run_that_was_ended_and_not_sealed_is_sealed_by_the_next_command() {
 fn an_attempt_that_a_dead_driver_left_running_is_requeued_and_costs_the_item_nothing() {
     let (repo, open) = stranded();
     repo.env.handoff(["run", "r"]).success();
-    let seen = repo.items("r");
+    let items = repo.items("r");
     // The plan allows one attempt; the crash was not the item's.
-    assert_eq!((seen["once"].status.as_str(), seen["once"].attempts), ("done", 2));
-    assert_eq!((seen["again"].status.as_str(), seen["again"].attempts), ("done", 2));
-    assert_eq!(seen["next"].status, "done");
+    assert_eq!((items["once"].status.as_str(), items["once"].attempts), ("done", 2));
+    assert_eq!((items["again"].status.as_str(), items["again"].attempts), ("done", 2));
+    assert_eq!(items["next"].status, "done");
     let status = repo.env.handoff(["status", "r"]).success();
     insta::assert_snapshot!(status, @"
     ✓ again  done, nothing handed over  2 attempts, 1 crash  2026-06-04 02:00Z  0ms
@@ -171,10 +171,10 @@ fn an_item_that_takes_its_driver_with_it_too_often_fails_for_good() {
     let (repo, open) = stranded();
     repo.config("handoff.maxCrashes", "0");
     repo.env.handoff(["run", "r"]).ends(4);
-    let seen = repo.items("r");
-    assert_eq!((seen["once"].status.as_str(), seen["once"].attempts), ("failed", 1));
-    insta::assert_snapshot!(seen["once"].reason, @"the driver died while the attempt ran, as 0 did before it");
-    assert_eq!(seen["next"].status, "skipped");
+    let items = repo.items("r");
+    assert_eq!((items["once"].status.as_str(), items["once"].attempts), ("failed", 1));
+    insta::assert_snapshot!(items["once"].reason, @"the driver died while the attempt ran, as 0 did before it");
+    assert_eq!(items["next"].status, "skipped");
     let record = log::find(open.store(), &open.writer().signer.fingerprint(), open.id().clone()).unwrap();
     assert!(record.unwrap().root.is_none());
     repo.is_clean();

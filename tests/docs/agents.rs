@@ -245,8 +245,8 @@ fn every_configuration_of_the_page_runs() {
         let needs = json!({"note": {"from": "note", "select": {"kind": "output", "path": "note"}}});
         items.push(json!({"id": name, "executor": "dispatch", "inputs": inputs, "needs": needs}));
     }
-    let named = settings.matches("[handoff \"subagent.").count();
-    assert_eq!(named, PROGRAMS.len(), "each configuration of the page has a stand-in here");
+    let count = settings.matches("[handoff \"subagent.").count();
+    assert_eq!(count, PROGRAMS.len(), "each configuration of the page has a stand-in here");
     env.git(["add", ".handoff"]).success();
     env.git(["commit", "--quiet", "--message", "Add the agent"]).success();
     env.write("plan.json", &json!({"id": "agents", "items": items}).to_string());
@@ -292,12 +292,12 @@ fn a_secret_reaches_the_worker_and_not_the_transcript() {
 }
 
 #[test]
-fn what_is_not_named_does_not_reach_the_worker() {
+fn worker_gets_only_listed_variables() {
     let env = Environment::example("handoff-dag");
     env.git(["config", "handoff.subagent.code-edit.command", "env >outputs/env; echo >>src/main.ts"]).success();
     let _ = env.shell("repo", "UNNAMED=1 LC_TIME=C git handoff run plan.json");
-    let seen = env.handoff(["cat", "handoff-dag-1/edit-a:outputs/env"]).success();
-    let mut names: Vec<&str> = seen.lines().filter_map(|line| line.split('=').next()).collect();
+    let stdout = env.handoff(["cat", "handoff-dag-1/edit-a:outputs/env"]).success();
+    let mut names: Vec<&str> = stdout.lines().filter_map(|line| line.split('=').next()).collect();
     names.sort_unstable();
     names.retain(|name| !matches!(*name, "PWD" | "OLDPWD" | "SHLVL" | "_"));
     let ours = ["HANDOFF_ATTEMPT", "HANDOFF_BASE", "HANDOFF_ITEM", "HANDOFF_RESULT", "HANDOFF_RUN", "HANDOFF_TASK"];

@@ -16,7 +16,7 @@ use crate::layers::sources;
 const PREFIX: &str = "git-handoff.";
 
 #[test]
-fn every_answer_is_in_the_list_and_where_it_says() {
+fn every_answer_is_listed_under_its_commands() {
     let sources = sources();
     let made: BTreeSet<(String, String)> = sources
         .iter()
@@ -71,8 +71,8 @@ fn the_schemas_are_schemas_and_let_fields_be_added() {
     }
     let answer = json!({"schema": "git-handoff.extend/1", "run": "r", "items": [], "more": {"yet": 1}});
     assert!(answers::published("extend").is_valid(&answer));
-    let held = std::panic::catch_unwind(|| answers::hold_answer(&answer));
-    assert!(held.is_err(), "a field that nobody described is held against the schema");
+    let result = std::panic::catch_unwind(|| answers::hold_answer(&answer));
+    assert!(result.is_err(), "a field that nobody described is held against the schema");
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn every_page_that_sources_name_is_there() {
                 if comments_only && !line.trim_start().starts_with("//") {
                     continue;
                 }
-                for page in named(line).filter(|page| !root().join(page).exists()) {
+                for page in page_names(line).filter(|page| !root().join(page).exists()) {
                     wrong.push(format!("{}:{}: there is no {page}", path.display(), number + 1));
                 }
             }
@@ -120,8 +120,8 @@ fn every_source_that_pages_name_is_there() {
             let quoted = line.split('`').skip(1).step_by(2);
             // Neither patterns nor paths of other repositories.
             let quoted = quoted.filter(|word| word.contains('/') && !word.contains('*') && !word.starts_with('/'));
-            let named = quoted.filter(|word| Path::new(word).extension().is_some_and(|extension| extension == "rs"));
-            for name in named.filter(|name| !sources.iter().any(|path| path.ends_with(name))) {
+            let names = quoted.filter(|word| Path::new(word).extension().is_some_and(|extension| extension == "rs"));
+            for name in names.filter(|name| !sources.iter().any(|path| path.ends_with(name))) {
                 wrong.push(format!("{page}:{number}: there is no {name}"));
             }
         }
@@ -149,8 +149,8 @@ fn every_module_that_the_map_of_the_code_names_is_there() {
         for (number, line) in prose(&text(page)) {
             let is_row = page == map && line.starts_with("| `");
             let words = line.split('`').skip(1).step_by(2).filter(is_name);
-            let named = words.filter(|word| is_row || word.trim_end_matches('/').contains(['/', ':']));
-            let missing = named.filter(|word| !is_there(word.trim_end_matches('/')));
+            let module_names = words.filter(|word| is_row || word.trim_end_matches('/').contains(['/', ':']));
+            let missing = module_names.filter(|word| !is_there(word.trim_end_matches('/')));
             wrong.extend(missing.map(|word| format!("{page}:{number}: there is no {word}")));
         }
     }
@@ -191,8 +191,8 @@ fn files(path: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(path).unwrap_or_else(|error| panic!("{} cannot be listed: {error}", path.display()));
     let mut found: Vec<PathBuf> = entries.map(|entry| entry.expect("the folder is readable").path()).collect();
     found.sort();
-    let is_made = |path: &&PathBuf| path.ends_with("target") || path.ends_with("node_modules");
-    found.iter().filter(|path| !is_made(path)).flat_map(|path| files(path)).collect()
+    let is_made = |place: &&PathBuf| place.ends_with("target") || place.ends_with("node_modules");
+    found.iter().filter(|page| !is_made(page)).flat_map(|folder| files(folder)).collect()
 }
 
 /// Returns the lines of a text that are in no fenced block, with their numbers.
@@ -242,14 +242,14 @@ fn resolve(page: &str, link: &str) -> Option<(String, Option<String>)> {
 
 /// Returns the fragments by which a page's headings are linked, as hosts derive them.
 fn anchors(text: &str) -> BTreeSet<String> {
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut slug_counts: BTreeMap<String, usize> = BTreeMap::new();
     let headings = prose(text).filter_map(|(_, line)| Some(line.strip_prefix('#')?.trim_start_matches('#').trim()));
     let mut anchors = BTreeSet::new();
     for heading in headings {
         let plain = without_targets(heading).to_lowercase();
-        let kept = plain.chars().filter(|sign| sign.is_alphanumeric() || matches!(sign, ' ' | '-' | '_'));
-        let slug: String = kept.map(|sign| if sign == ' ' { '-' } else { sign }).collect();
-        let count = seen.entry(slug.clone()).or_default();
+        let letters = plain.chars().filter(|sign| sign.is_alphanumeric() || matches!(sign, ' ' | '-' | '_'));
+        let slug: String = letters.map(|sign| if sign == ' ' { '-' } else { sign }).collect();
+        let count = slug_counts.entry(slug.clone()).or_default();
         anchors.insert(if *count == 0 { slug } else { format!("{slug}-{count}") });
         *count += 1;
     }
@@ -263,8 +263,8 @@ fn without_targets(line: &str) -> String {
     parts.fold(first, |text, rest| text + "]" + rest.split_once(')').map_or("", |(_, behind)| behind))
 }
 
-/// Returns the pages below `docs` that a line names.
-fn named(line: &str) -> impl Iterator<Item = String> {
+/// Returns the pages below `docs` that a line mentions.
+fn page_names(line: &str) -> impl Iterator<Item = String> {
     line.match_indices("docs/").filter_map(|(at, _)| {
         let is_part = line[..at].ends_with(|sign: char| sign.is_alphanumeric() || matches!(sign, '-' | '_'));
         let name: String = line[at..]

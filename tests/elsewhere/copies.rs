@@ -35,7 +35,7 @@ fn fetch(repo: &TestRepo, below: &str) {
 }
 
 #[test]
-fn a_fetched_copy_under_another_seal_of_the_same_key_speaks_against_what_was_taken() {
+fn fetched_copy_with_another_seal_contradicts_the_import() {
     let repo = twins();
     repo.drive("build", &build()).ends(0);
     fetch(&repo, "runs/design");
@@ -43,20 +43,20 @@ fn a_fetched_copy_under_another_seal_of_the_same_key_speaks_against_what_was_tak
         if !own {
             repo.env.git(["update-ref", "-d", "refs/handoff/runs/design"]).success();
         }
-        let said = repo.env.handoff(["verify", "build"]).exit(3).stdout;
+        let report = repo.env.handoff(["verify", "build"]).exit(3).stdout;
         assert_eq!(
-            find_row(&said, "handoff"),
+            find_row(&report, "handoff"),
             "✗ handoff    run design, a source of its imports, is here, but different: it has the same first entry, but its seal says another root"
         );
         assert_eq!(
-            find_line(&said, "─ taken from 2 sources"),
+            find_line(&report, "─ taken from 2 sources"),
             "─ taken from 2 sources in all, at most 1 step back; 1 here and not proven"
         );
     }
 }
 
 #[test]
-fn a_fetched_thread_that_went_on_otherwise_speaks_against_what_was_taken() {
+fn fetched_diverged_thread_contradicts_the_import() {
     let repo = twins();
     repo.drive("build", &build()).ends(0);
     fetch(&repo, "threads/login");
@@ -64,45 +64,45 @@ fn a_fetched_thread_that_went_on_otherwise_speaks_against_what_was_taken() {
         if !own {
             repo.env.git(["update-ref", "-d", "refs/handoff/threads/login"]).success();
         }
-        let said = repo.env.handoff(["verify", "build"]).exit(3).stdout;
+        let report = repo.env.handoff(["verify", "build"]).exit(3).stdout;
         assert_eq!(
-            find_row(&said, "handoff"),
+            find_row(&report, "handoff"),
             "✗ handoff    thread login, a source of its imports, is here, but different: another entry follows the one before"
         );
     }
 }
 
 #[test]
-fn a_thread_that_is_not_so_far_here_is_said_to_be() {
+fn verify_reports_a_thread_that_is_behind_the_import() {
     let repo = twins();
     repo.drive("build", &build()).ends(0);
     let tip = repo.env.git(["rev-parse", "refs/handoff/threads/login^"]).success();
     repo.env.git(["update-ref", "-d", "refs/handoff/threads/login"]).success();
     repo.env.git(["update-ref", "refs/handoff/remotes/far/threads/login", tip.trim()]).success();
-    let said = repo.env.handoff(["verify", "build"]).exit(0).stdout;
-    insta::assert_snapshot!(find_line(&said, "─ taken from thread login ("), @"─ taken from thread login (1-d02e3a2bb144): here, but not to that checkpoint");
+    let report = repo.env.handoff(["verify", "build"]).exit(0).stdout;
+    insta::assert_snapshot!(find_line(&report, "─ taken from thread login ("), @"─ taken from thread login (1-d02e3a2bb144): here, but not to that checkpoint");
 }
 
 #[test]
-fn a_spoilt_copy_says_nothing_against_a_whole_one() {
+fn damaged_copy_contradicts_no_intact_import() {
     let repo = designed();
     repo.drive("build", &build()).ends(0);
     let tip = repo.tip("design").unwrap();
     let tree = repo.env.git(["rev-parse", &format!("{tip}^{{tree}}")]).success();
     let junk = repo.env.git(["commit-tree", "-p", &tip, "-m", "junk", tree.trim()]).success();
     let copies = [("ann", junk.trim()), ("bob", tip.as_str())];
-    for (remote, tip) in copies {
-        repo.env.git(["update-ref", &format!("refs/handoff/remotes/{remote}/runs/design"), tip]).success();
+    for (remote, head) in copies {
+        repo.env.git(["update-ref", &format!("refs/handoff/remotes/{remote}/runs/design"), head]).success();
     }
     repo.env.git(["update-ref", "-d", "refs/handoff/runs/design"]).success();
-    let said = repo.env.handoff(["verify", "build"]).exit(0).stdout;
-    insta::assert_snapshot!(find_line(&said, "✓ taken from 2 sources"), @"✓ taken from 2 sources in all, at most 1 step back, all of them here");
-    insta::assert_snapshot!(find_line(&said, "✓ taken from run design ("), @"✓ taken from run design (root sha256:142a0af7…): here, intact");
+    let report = repo.env.handoff(["verify", "build"]).exit(0).stdout;
+    insta::assert_snapshot!(find_line(&report, "✓ taken from 2 sources"), @"✓ taken from 2 sources in all, at most 1 step back, all of them here");
+    insta::assert_snapshot!(find_line(&report, "✓ taken from run design ("), @"✓ taken from run design (root sha256:142a0af7…): here, intact");
     // Where there is none but that, it is not the same.
     repo.env.git(["update-ref", "-d", "refs/handoff/remotes/bob/runs/design"]).success();
-    let said = repo.env.handoff(["verify", "build"]).exit(3).stdout;
-    insta::assert_snapshot!(find_row(&said, "handoff"), @"✗ handoff    run design, a source of its imports, is here, but different: chain: commit 0f99eee: the commit is not an entry: the message is not a subject and an entry");
-    insta::assert_snapshot!(find_line(&said, "─ taken from 2 sources"), @"─ taken from 2 sources in all, at most 1 step back; 1 here and not proven");
+    let verify_answer = repo.env.handoff(["verify", "build"]).exit(3).stdout;
+    insta::assert_snapshot!(find_row(&verify_answer, "handoff"), @"✗ handoff    run design, a source of its imports, is here, but different: chain: commit 0f99eee: the commit is not an entry: the message is not a subject and an entry");
+    insta::assert_snapshot!(find_line(&verify_answer, "─ taken from 2 sources"), @"─ taken from 2 sources in all, at most 1 step back; 1 here and not proven");
 }
 
 #[test]
@@ -139,8 +139,8 @@ fn a_thread_whose_bytes_are_not_here_is_not_called_intact() {
     let url = format!("file://{}", repo.path("hub").display());
     repo.env.git_in(".", ["clone", "--quiet", "--no-checkout", "--filter=blob:none", &url, "lazy"]).success();
     repo.env.handoff_in("lazy", ["fetch"]).success();
-    let said = repo.env.handoff_in("lazy", ["verify", "origin/build"]).stdout;
-    insta::assert_snapshot!(find_line(&said, "✓ taken from thread"), @"✓ taken from thread login (0-abd21f30c3b2): here, intact");
+    let report = repo.env.handoff_in("lazy", ["verify", "origin/build"]).stdout;
+    insta::assert_snapshot!(find_line(&report, "✓ taken from thread"), @"✓ taken from thread login (0-abd21f30c3b2): here, intact");
     repo.env.handoff_in("lazy", ["thread", "verify", "origin/login"]).ends(0);
 }
 
@@ -156,8 +156,8 @@ fn a_thread_rewritten_by_its_key_contradicts_the_import() {
     }
     repo.env.git(["update-ref", "-d", "refs/handoff/threads/login"]).success();
     fetch(&repo, "threads/login");
-    let said = repo.env.handoff(["verify", "build"]).exit(3).stdout;
-    insta::assert_snapshot!(find_row(&said, "handoff"), @"✗ handoff    thread login, a source of its imports, is here, but different: its key signed another chain: entry 1 is another");
+    let report = repo.env.handoff(["verify", "build"]).exit(3).stdout;
+    insta::assert_snapshot!(find_row(&report, "handoff"), @"✗ handoff    thread login, a source of its imports, is here, but different: its key signed another chain: entry 1 is another");
 }
 
 #[test]
@@ -174,12 +174,12 @@ fn a_rewritten_first_checkpoint_contradicts_the_import() {
     repo.env.shell("repo", clear).success();
     repo.env.write("state.json", &json!({ "step": 2 }).to_string());
     repo.env.handoff(["checkpoint", "login", "--state", "../state.json"]).success();
-    let said = repo.env.handoff(["verify", "build"]).exit(3).stdout;
-    insta::assert_snapshot!(find_row(&said, "handoff"), @"✗ handoff    thread login, a source of its imports, is here, but different: its key signed another chain: entry 0 is another");
+    let report = repo.env.handoff(["verify", "build"]).exit(3).stdout;
+    insta::assert_snapshot!(find_row(&report, "handoff"), @"✗ handoff    thread login, a source of its imports, is here, but different: its key signed another chain: entry 0 is another");
     // A thread of that name by another key is another thread.
     repo.env.shell("repo", clear).success();
     repo.env.git(["config", "handoff.signingKey", ""]).success();
     repo.env.handoff(["checkpoint", "login", "--state", "../state.json"]).success();
-    let said = repo.env.handoff(["verify", "build"]).stdout;
-    insta::assert_snapshot!(find_row(&said, "handoff"), @"✓ handoff    3 input refs accounted for, 3 products from elsewhere proven");
+    let verify_answer = repo.env.handoff(["verify", "build"]).stdout;
+    insta::assert_snapshot!(find_row(&verify_answer, "handoff"), @"✓ handoff    3 input refs accounted for, 3 products from elsewhere proven");
 }

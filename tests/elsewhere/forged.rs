@@ -18,14 +18,14 @@ use git_handoff::model::time::Moment;
 use git_handoff::verify::Report;
 
 use crate::common::chain_builder::{BuiltChain, ChainBuilder};
-use crate::common::forge::{Forge, assert_fails, assert_intact, assert_says, key, named};
+use crate::common::forge::{Forge, assert_fails, assert_intact, assert_says, key, store_product};
 
 const REPORT: &[u8] = b"make";
 
 /// A run `first` of two items, of which `other` is red.
 fn first(forge: &Forge) {
-    let told = told_first(forge, &forge.signer, b"more");
-    forge.log(&told, &forge.signer);
+    let chain = told_first(forge, &forge.signer, b"more");
+    forge.log(&chain, &forge.signer);
 }
 
 /// Tells that run by a key, with an output of these bytes.
@@ -39,8 +39,8 @@ fn told_first(forge: &Forge, signer: &Signer, more: &[u8]) -> BuiltChain {
         chain_builder.fire(item);
         chain_builder.done(item, &[("outputs/report", item.as_bytes()), ("outputs/more", more)]);
     }
-    if let Event::ItemReconciled(e) = &mut chain_builder.drafts.last_mut().unwrap().event {
-        e.verify = Some(Verified { passed: false, by: VerifiedBy::Command });
+    if let Event::ItemReconciled(reconciled) = &mut chain_builder.drafts.last_mut().unwrap().event {
+        reconciled.verify = Some(Verified { passed: false, by: VerifiedBy::Command });
     }
     chain_builder.seal();
     chain_builder.write(signer)
@@ -88,7 +88,7 @@ pub(crate) fn by_another(forge: &Forge, s: &mut Story) {
     s.evidence = Some(proof(forge, "make").canonical());
 }
 
-fn told(forge: &Forge, bend: impl FnOnce(&Forge, &mut Story)) -> Report {
+fn verify_story(forge: &Forge, bend: impl FnOnce(&Forge, &mut Story)) -> Report {
     forge.finish(taking(forge, bend));
     forge.verify()
 }
@@ -120,7 +120,7 @@ pub(crate) fn taking(forge: &Forge, bend: impl FnOnce(&Forge, &mut Story)) -> Ch
     let mut chain_builder = ChainBuilder::submit(forge, &plan);
     let bytes = story.evidence.clone().unwrap_or_default();
     let mut evidence =
-        if story.evidence.is_some() { named(forge, &bytes) } else { forge.store.named(b"lost").unwrap() };
+        if story.evidence.is_some() { store_product(forge, &bytes) } else { forge.store.named(b"lost").unwrap() };
     evidence.sha256 = story.digest.unwrap_or(evidence.sha256);
     let import = Import { product: story.product, evidence };
     for name in std::iter::once(story.name.clone()).chain((0..story.copies).map(|nth| format!("copy {nth}"))) {
@@ -141,9 +141,9 @@ pub(crate) fn taking(forge: &Forge, bend: impl FnOnce(&Forge, &mut Story)) -> Ch
 }
 
 #[test]
-fn what_another_run_handed_over_holds_with_its_proof() {
+fn import_holds_with_the_proof_of_its_source() {
     for format in ["sha1", "sha256"] {
-        let report = told(&Forge::with_format(format), |_, _| {});
+        let report = verify_story(&Forge::with_format(format), |_, _| {});
         assert_intact(&report);
         let row = &report.rows.handoff;
         assert_eq!(row.detail, "1 input ref accounted for, 1 product from elsewhere proven");
@@ -151,7 +151,7 @@ fn what_another_run_handed_over_holds_with_its_proof() {
 }
 
 #[test]
-fn what_it_did_not_hand_over_does_not_hold() {
+fn import_of_a_missing_product_fails() {
     type Bend = (&'static str, fn(&Forge, &mut Story), &'static str, &'static str);
     let bends: [Bend; 11] = [
         (
@@ -225,14 +225,14 @@ fn what_it_did_not_hand_over_does_not_hold() {
     ];
     for (what, bend, row, part) in bends {
         println!("{what}");
-        assert_says(&told(&Forge::new(), bend), row, part);
+        assert_says(&verify_story(&Forge::new(), bend), row, part);
     }
 }
 
 #[test]
 fn evidence_of_many_products_is_read_once() {
     let begun = Instant::now();
-    let report = told(&Forge::new(), |_, s| {
+    let report = verify_story(&Forge::new(), |_, s| {
         s.evidence = Some(Evidence::Commits(vec!["x".repeat(8 << 20)]).canonical());
         s.copies = 3000;
     });
@@ -243,7 +243,7 @@ fn evidence_of_many_products_is_read_once() {
 #[test]
 fn a_long_name_is_cut() {
     let name = "x".repeat(1 << 20);
-    let report = told(&Forge::new(), |_, s| s.name = name);
+    let report = verify_story(&Forge::new(), |_, s| s.name = name);
     assert_fails(&report, "plan", "imports");
     let text = report.to_text(false);
     assert!(text.len() < 20_000, "{} bytes", text.len());
@@ -251,7 +251,7 @@ fn a_long_name_is_cut() {
 
 #[test]
 fn a_signature_of_a_proof_that_was_changed_does_not_hold() {
-    let report = told(&Forge::new(), |forge, s| {
+    let report = verify_story(&Forge::new(), |forge, s| {
         let Evidence::Proof(mut proof) = proof(forge, "make") else { unreachable!() };
         proof.last.commit = proof.last.commit.replace("git-handoff", "git-handof");
         s.evidence = Some(Evidence::Proof(proof).canonical());
@@ -266,7 +266,7 @@ fn a_signature_of_a_proof_that_was_changed_does_not_hold() {
 
 #[test]
 fn a_checkpoint_is_no_item() {
-    let report = told(&Forge::new(), |forge, s| {
+    let report = verify_story(&Forge::new(), |forge, s| {
         let commit = forge.git(&["cat-file", "commit", "refs/handoff/runs/first"]);
         s.evidence = Some(Evidence::Commits(vec![commit]).canonical());
     });
@@ -283,16 +283,16 @@ fn a_checkpoint_is_no_item() {
 }
 
 #[test]
-fn a_copy_of_the_other_run_that_says_another_root_speaks_against_it() {
+fn copy_with_another_root_contradicts_the_import() {
     let forge = Forge::new();
-    let report = told(&forge, |_, _| {});
+    let report = verify_story(&forge, |_, _| {});
     assert_intact(&report);
     for spoil in [tell_first_otherwise, damage_first] {
-        let forge = Forge::new();
-        forge.finish(taking(&forge, |_, _| {}));
-        spoil(&forge);
+        let second_forge = Forge::new();
+        second_forge.finish(taking(&second_forge, |_, _| {}));
+        spoil(&second_forge);
         assert_says(
-            &forge.verify(),
+            &second_forge.verify(),
             "handoff",
             "run first, a source of its imports, is here, but different: it has the same first entry, but \
              its seal says another root",
@@ -322,7 +322,7 @@ pub(crate) fn damage_first(forge: &Forge) {
 /// Tells a run that takes the state of the second of two checkpoints that key 1 made, whose entry
 /// and tree are bent and signed by a key.
 fn of_thread(by: u8, bend: impl Fn(&Forge, &mut Entry, &mut Oid)) -> Report {
-    told(&Forge::new(), |forge, s| {
+    verify_story(&Forge::new(), |forge, s| {
         let mut head = Head::unborn("refs/handoff/threads/login".to_owned());
         let mut links = Vec::new();
         for state in ["one", "two"] {
@@ -357,7 +357,7 @@ fn of_thread(by: u8, bend: impl Fn(&Forge, &mut Entry, &mut Oid)) -> Report {
 }
 
 #[test]
-fn what_is_no_entry_of_a_thread_does_not_hold() {
+fn import_of_a_foreign_checkpoint_fails() {
     assert_intact(&of_thread(1, |_, _, _| {}));
     let report = of_thread(1, |_, entry, _| entry.prev = None);
     assert_says(
@@ -366,18 +366,18 @@ fn what_is_no_entry_of_a_thread_does_not_hold() {
         "entry 0: @thread/login/latest:outputs/state does not hold: its evidence is not an entry of a \
          thread",
     );
-    let report = of_thread(1, |_, entry, _| entry.seq = 0);
+    let first_entry_report = of_thread(1, |_, entry, _| entry.seq = 0);
     assert_says(
-        &report,
+        &first_entry_report,
         "handoff",
         "entry 0: @thread/login/latest:outputs/state does not hold: its evidence is not an entry of a \
          thread",
     );
     // The tree only keeps objects alive.
     assert_intact(&of_thread(1, |forge, _, tree| *tree = forge.git(&["write-tree"]).parse().unwrap()));
-    let report = of_thread(1, |_, entry, _| entry.about = ThreadId::parse("logon").unwrap().into());
+    let foreign_thread_report = of_thread(1, |_, entry, _| entry.about = ThreadId::parse("logon").unwrap().into());
     assert_says(
-        &report,
+        &foreign_thread_report,
         "handoff",
         "entry 0: @thread/login/latest:outputs/state does not hold: the checkpoint is another one, or \
          another thread's",

@@ -36,7 +36,7 @@ fn prints(output: &str) -> String {
     format!("cat <<'END'\n{output}END\n")
 }
 
-fn shown(repo: &TestRepo, item: &str) -> Value {
+fn show_item(repo: &TestRepo, item: &str) -> Value {
     serde_json::from_str(&repo.env.handoff(["show", "--json", item]).success()).unwrap()
 }
 
@@ -74,7 +74,7 @@ fn the_patch_omits_untracked_files_that_an_agent_leaves_behind() {
     assert_eq!(end(&repo, "r", "a")["claims"]["excluded"], json!([".aider.chat.history.md", ".aider.tags.cache.v4/"]));
     assert_eq!(end(&repo, "r", "b")["claims"]["excluded"], json!([".claude/settings.local.json"]));
     assert_eq!(end(&repo, "r", "c")["claims"]["excluded"], Value::Null);
-    let steps = shown(&repo, "r/b")["entries"].clone();
+    let steps = show_item(&repo, "r/b")["entries"].clone();
     assert_eq!(steps[1]["excluded"], json!([".claude/settings.local.json"]));
     let show = repo.env.handoff(["show", "r/a"]).success();
     let section = "\nleft out of the patch\n  .aider.chat.history.md\n  .aider.tags.cache.v4/\n";
@@ -129,8 +129,8 @@ fn use_is_recorded_as_the_workers_word_and_summed() {
     let show = repo.env.handoff(["show", "r/a"]).success();
     let used = "usage      7000 tokens in, 2800 of them cached, 350 tokens out, $0.03115, as the worker says";
     assert_eq!(find_line(&show, "usage "), used);
-    let denied = "denied     1 action for lack of a permission, as the worker says";
-    assert_eq!(find_line(&show, "denied "), denied);
+    let second_denied = "denied     1 action for lack of a permission, as the worker says";
+    assert_eq!(find_line(&show, "denied "), second_denied);
     let status = repo.env.handoff(["status", "r", "--usage"]).success();
     assert_eq!(
         status,
@@ -143,17 +143,17 @@ fn use_is_recorded_as_the_workers_word_and_summed() {
     repo.drive("silent", &[item("a", "true"), item("b", "true")]).ends(0);
     let silent = repo.env.handoff(["status", "silent", "--usage"]).success();
     assert_eq!(silent, "a    unknown\nb    unknown\nsilent: unknown: no worker says what it used\n");
-    let status: Value =
+    let second_status: Value =
         serde_json::from_str(&repo.env.handoff(["--json", "status", "r", "--usage"]).success()).unwrap();
     assert_eq!(
-        status["usage"],
+        second_status["usage"],
         json!({ "inputTokens": 21000, "outputTokens": 1050, "cachedTokens": 8400, "costUsd": "0.0623",
             "items": 4, "unknownItems": 1, "unpricedItems": 1 })
     );
     let item = json!({ "models": [], "inputTokens": 7000, "outputTokens": 350, "cachedTokens": 2800,
         "unknownAttempts": 0, "unpricedAttempts": 1 });
-    assert_eq!(status["items"][1]["usage"], item);
-    assert_eq!(status["items"][2]["usage"]["unknownAttempts"], 1);
+    assert_eq!(second_status["items"][1]["usage"], item);
+    assert_eq!(second_status["items"][2]["usage"]["unknownAttempts"], 1);
     let plain: Value = serde_json::from_str(&repo.env.handoff(["--json", "status", "r"]).success()).unwrap();
     assert_eq!((&plain["usage"], &plain["items"][1]["usage"]), (&Value::Null, &item));
     assert_eq!(plain["items"][2]["usage"], Value::Null);
@@ -176,7 +176,7 @@ fn the_use_of_failed_attempts_counts_and_the_result_file_wins() {
     let sums = "r: 14000 tokens in, 700 out, $0.0623, as the workers say\n";
     assert!(status.starts_with("a  claude-opus-4-8[1m], mine  14000 in (5600 cached)  700 out  $0.0623\n"), "{status}");
     assert!(status.ends_with(sums), "{status}");
-    let steps = shown(&repo, "r/a")["entries"].clone();
+    let steps = show_item(&repo, "r/a")["entries"].clone();
     assert_eq!(steps[1]["claims"]["usage"]["costUsd"], "0.03115");
 }
 
@@ -192,7 +192,8 @@ fn a_lasting_failure_is_not_tried_again() {
     repo.drive("r", &items).ends(4);
     let lasting =
         |text: &str| format!("exited with 1: the agent reports \"{text}\", which another try will not change");
-    let ended = |id: &str| (shown(&repo, &format!("r/{id}"))["attempts"].as_u64().unwrap(), repo.item("r", id).reason);
+    let ended =
+        |id: &str| (show_item(&repo, &format!("r/{id}"))["attempts"].as_u64().unwrap(), repo.item("r", id).reason);
     assert_eq!(ended("a"), (1, lasting("API Error: 400")));
     assert_eq!(ended("b"), (1, lasting("401 Unauthorized")));
     let later = "exited with 1: the agent reports an error: litellm.RateLimitError: slow down";
@@ -222,9 +223,9 @@ fn an_agent_that_reports_an_error_fails_although_it_exits_with_0() {
         ("gemini", 1, "the agent reports \"UNAUTHENTICATED\", which another try will not change"),
         ("aider", 1, "the agent reports \"AuthenticationError\", which another try will not change"),
     ] {
-        let shown = shown(&repo, &format!("r/{id}"));
-        assert_eq!((&shown["status"], &shown["attempts"]), (&json!("failed"), &json!(attempts)), "{id}");
-        assert_eq!(shown["reason"], why);
+        let answer = show_item(&repo, &format!("r/{id}"));
+        assert_eq!((&answer["status"], &answer["attempts"]), (&json!("failed"), &json!(attempts)), "{id}");
+        assert_eq!(answer["reason"], why);
     }
 }
 

@@ -99,16 +99,18 @@ fn a_spec_that_is_wrong_is_refused_before_anything_runs() {
     fails(1, &format!("the base commit {base} is not in the repository; fetch it first"), &|spec| {
         spec["base"] = json!(base);
     });
-    let fails = |words: &str| {
+    let fails_by_words = |words: &str| {
         let output = small(&repo, &["run", "../spec.json"]).exit(2);
         assert_eq!(find_line(&output.stderr, "error: "), format!("error: {words}"));
     };
     fs::write(repo.path("spec.json"), "{").unwrap();
-    fails("the spec is not JSON: not-json: not valid JSON: EOF while parsing an object at line 1 column 1");
+    fails_by_words("the spec is not JSON: not-json: not valid JSON: EOF while parsing an object at line 1 column 1");
     fs::set_permissions(repo.path("spec.json"), fs::Permissions::from_mode(0o640)).unwrap();
-    fails("the spec ../spec.json holds an environment, but its mode is 640 or another user owns it: chmod 600");
+    fails_by_words(
+        "the spec ../spec.json holds an environment, but its mode is 640 or another user owns it: chmod 600",
+    );
     fs::remove_file(repo.path("spec.json")).unwrap();
-    fails("cannot read the spec ../spec.json");
+    fails_by_words("cannot read the spec ../spec.json");
 }
 
 #[test]

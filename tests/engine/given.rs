@@ -24,7 +24,7 @@ fn setup_worker_and_check_know_the_base() {
 }
 
 #[test]
-fn an_item_sees_the_refs_and_the_manifest_says_which() {
+fn manifest_records_the_refs_of_an_item() {
     for format in ["sha1", "sha256"] {
         let env = crate::common::Environment::empty();
         std::fs::create_dir(env.repo()).unwrap();
@@ -40,27 +40,30 @@ fn an_item_sees_the_refs_and_the_manifest_says_which() {
         let expected = repo.env.git(["describe", "--tags"]).success();
         assert_eq!(repo.env.handoff(["cat", "run/a:outputs/version"]).success(), expected);
         assert!(repo.env.git(["for-each-ref"]).success().contains("refs/heads/dev"));
-        let shown: Value = serde_json::from_str(&repo.env.handoff(["show", "--json", "run/a"]).success()).unwrap();
-        assert!(shown["manifest"]["claims"]["tags"].as_str().unwrap().starts_with("sha256:"), "{shown}");
+        let answer: Value = serde_json::from_str(&repo.env.handoff(["show", "--json", "run/a"]).success()).unwrap();
+        assert!(answer["manifest"]["claims"]["tags"].as_str().unwrap().starts_with("sha256:"), "{answer}");
         repo.env.handoff(["verify", "run"]).success();
     }
 }
 
 #[test]
-fn a_repository_in_the_worktree_is_said_to_be_left_out() {
+fn run_reports_nested_repositories() {
     let repo = TestRepo::new();
     let script =
         "git init -q vendor/lib; echo x >vendor/lib/x; git worktree add -q .claude/worktrees/x HEAD; echo y >y";
-    let said = repo.drive("run", &[item("a", script)]).exit(0).stderr;
+    let stderr = repo.drive("run", &[item("a", script)]).exit(0).stderr;
     let note = "a: left out of the patch, as git repositories of their own: \".claude/worktrees/x\", \"vendor/lib\"";
-    assert!(said.lines().any(|line| line == note), "{said}");
+    assert!(stderr.lines().any(|line| line == note), "{stderr}");
     let patch = repo.env.handoff(["cat", "run/a:patch"]).success();
     assert!(patch.contains("b/y") && !patch.contains("vendor"), "{patch}");
     // Many are counted.
-    let said = repo.drive("many", &[item("a", "for i in $(seq 12); do git init -q r$i; done")]).exit(0).stderr;
-    let note = "a: left out of the patch, as git repositories of their own: \"r1\", \"r10\", \"r11\", \"r12\", \"r2\", \
+    let second_stderr = repo.drive("many", &[item("a", "for i in $(seq 12); do git init -q r$i; done")]).exit(0).stderr;
+    let second_note = "a: left out of the patch, as git repositories of their own: \"r1\", \"r10\", \"r11\", \"r12\", \"r2\", \
                 \"r3\", \"r4\", \"r5\", \"r6\", \"r7\" and 2 more";
-    assert!(said.lines().any(|line| line == note), "{said}");
+    assert!(second_stderr.lines().any(|line| line == second_note), "{second_stderr}");
     // The worktree stays, because they are nowhere else.
-    assert!(said.lines().any(|line| line.starts_with("a: the worktree of attempt 1 stays in ")), "{said}");
+    assert!(
+        second_stderr.lines().any(|line| line.starts_with("a: the worktree of attempt 1 stays in ")),
+        "{second_stderr}"
+    );
 }

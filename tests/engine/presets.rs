@@ -21,13 +21,13 @@ fn output(repo: &TestRepo, what: &str) -> String {
 }
 
 #[test]
-fn a_task_that_is_too_long_for_an_argument_is_named_by_its_file() {
+fn long_task_is_passed_as_a_file() {
     for agent in ["copilot", "mini", "opencode"] {
         let repo = TestRepo::new();
         repo.config(&format!("handoff.subagent.{agent}.command"), &PRESETS[agent].command);
-        let says = "for last; do :; done\nprintf %s \"$last\" >outputs/last\nwc -c <\"$HANDOFF_TASK\" >outputs/size\n\
+        let script = "for last; do :; done\nprintf %s \"$last\" >outputs/last\nwc -c <\"$HANDOFF_TASK\" >outputs/size\n\
             case $last in *\"read the file $HANDOFF_TASK\") echo file ;; *) echo text ;; esac >outputs/by";
-        program(&repo, agent, says);
+        program(&repo, agent, script);
         for (run, length, by) in [("short", 10, "text\n"), ("long", 200_000, "file\n"), ("edge", 99_000, "text\n")] {
             let inputs = json!({"subagent": agent, "workerInput": "x".repeat(length)});
             repo.drive(run, &[json!({"id": "a", "executor": "dispatch", "inputs": inputs})]).ends(0);
@@ -67,22 +67,22 @@ fn aider_reads_inputs_whatever_their_names_are() {
 }
 
 #[test]
-fn what_is_left_out_of_a_patch_is_recorded_and_shown() {
+fn excluded_paths_are_recorded_and_printed() {
     let repo = TestRepo::new();
     let line = "git init -q nested && echo x >nested/x && git init -q 'two words' && echo y >y.txt";
     repo.drive("r", &[item("a", line)]).ends(0);
     let ended = repo.entries("r").into_iter().find(|entry| entry["kind"] == "item.reconciled").unwrap();
     assert_eq!(ended["claims"]["excluded"], json!(["nested/", "two words/"]));
-    let shown = repo.env.handoff(["show", "r/a"]).success();
-    assert!(shown.contains("\nleft out of the patch\n  nested/\n  two words/\n"), "{shown}");
+    let stdout = repo.env.handoff(["show", "r/a"]).success();
+    assert!(stdout.contains("\nleft out of the patch\n  nested/\n  two words/\n"), "{stdout}");
     repo.is_intact("r");
     // Ignored files are left out without a word, and a plain patch lists nothing.
     repo.drive("s", &[item("a", "echo nested >.git/info/exclude; echo y >y.txt")]).ends(0);
     assert!(!repo.env.handoff(["show", "s/a"]).success().contains("left out"));
     let here = "rm a.txt && mkfifo a.txt && echo z >z.txt";
     repo.env.handoff(["record", "--as", "t", "--here", "--", "sh", "-c", here]).success();
-    let ended = repo.entries("t").into_iter().find(|entry| entry["kind"] == "item.reconciled").unwrap();
-    assert_eq!(ended["claims"]["excluded"], json!(["a.txt"]));
+    let second_ended = repo.entries("t").into_iter().find(|entry| entry["kind"] == "item.reconciled").unwrap();
+    assert_eq!(second_ended["claims"]["excluded"], json!(["a.txt"]));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn the_version_of_a_known_agent_is_recorded() {
 }
 
 #[test]
-fn whence_names_model_and_session_as_the_worker_says_them() {
+fn whence_prints_model_and_session_of_the_worker() {
     let repo = TestRepo::new();
     let result = r#"{"model": "small-1", "session": "s-42"}"#;
     repo.drive("r", &[item("a", &format!("echo x >x.txt; echo '{result}' >$HANDOFF_RESULT"))]).ends(0);

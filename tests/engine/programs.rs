@@ -40,7 +40,7 @@ fn agent(id: &str) -> Value {
     json!({ "id": id, "executor": "agent", "inputs": {} })
 }
 
-fn shown(repo: &TestRepo, item: &str) -> Value {
+fn show_item(repo: &TestRepo, item: &str) -> Value {
     serde_json::from_str(&repo.env.handoff(["show", "--json", item]).success()).unwrap()
 }
 
@@ -57,7 +57,7 @@ fn real(repo: &TestRepo, path: &Path) -> String {
 
 /// Returns the path of the recorded program of an item.
 fn recorded(repo: &TestRepo, item: &str) -> Option<String> {
-    shown(repo, item)["manifest"]["claims"]["program"]["path"].as_str().map(str::to_owned)
+    show_item(repo, item)["manifest"]["claims"]["program"]["path"].as_str().map(str::to_owned)
 }
 
 /// Returns the in-toto statement of an item's only product.
@@ -89,7 +89,7 @@ fn a_script_is_recorded_with_its_interpreter_and_version() {
         let mut expected = file(&repo, &repo.path("real/agent"));
         expected["version"] = json!("agent 1.2");
         for item in ["r/a", "r/b"] {
-            let manifest = shown(&repo, item)["manifest"].clone();
+            let manifest = show_item(&repo, item)["manifest"].clone();
             assert_eq!(manifest["claims"]["program"], expected, "{sandbox}");
             assert_eq!(manifest["claims"]["interpreter"], file(&repo, Path::new("/bin/sh")), "{sandbox}");
         }
@@ -139,22 +139,23 @@ fn the_first_word_of_a_configured_line_is_the_program_or_the_shell() {
         ("plain || :", &shell),
     ];
     let mut items = Vec::new();
-    for (at, (line, _)) in lines.iter().enumerate() {
-        set_agent(&repo, &format!("e{at}"), line);
-        items.push(json!({ "id": format!("i{at}"), "executor": format!("e{at}"), "inputs": {} }));
+    for (position, (line, _)) in lines.iter().enumerate() {
+        set_agent(&repo, &format!("e{position}"), line);
+        items.push(json!({ "id": format!("i{position}"), "executor": format!("e{position}"), "inputs": {} }));
     }
     repo.drive("lines", &items).ends(0);
-    for (at, (line, expected)) in lines.iter().enumerate() {
-        assert_eq!(recorded(&repo, &format!("lines/i{at}")), **expected, "{line}");
+    for (index, (line, expected)) in lines.iter().enumerate() {
+        assert_eq!(recorded(&repo, &format!("lines/i{index}")), **expected, "{line}");
     }
     // A plan's line is the shell's, and a plan's words are looked up.
     let path = json!({ "PATH": repo.path("bin") });
     let words = |id: &str, command: Value| json!({ "id": id, "executor": "command", "inputs": { "command": command, "env": path } });
-    let items = [words("line", json!("agent")), words("words", json!(["agent"])), words("local", json!(["./local"]))];
+    let second_items =
+        [words("line", json!("agent")), words("words", json!(["agent"])), words("local", json!(["./local"]))];
     repo.env.git(["config", "handoff.executor.command.maxAttempts", "1"]).success();
     // Only `bin` is searched, in which there is no `sh`.
     symlink("/bin/sh", repo.path("bin/sh")).unwrap();
-    repo.drive("plan", &items).ends(0);
+    repo.drive("plan", &second_items).ends(0);
     assert_eq!(recorded(&repo, "plan/line"), shell);
     assert_eq!(recorded(&repo, "plan/words"), agent);
     assert_eq!(recorded(&repo, "plan/local"), None);
@@ -172,10 +173,10 @@ fn a_changed_program_is_hashed_again() {
     let mut after = agent("after");
     after["depends_on"] = json!(["change"]);
     repo.drive("r", &[agent("before"), change, after]).ends(0);
-    assert_eq!(shown(&repo, "r/before")["manifest"]["claims"]["program"], before);
+    assert_eq!(show_item(&repo, "r/before")["manifest"]["claims"]["program"], before);
     let now = file(&repo, &real);
     assert_ne!(now, before);
-    assert_eq!(shown(&repo, "r/after")["manifest"]["claims"]["program"], now);
+    assert_eq!(show_item(&repo, "r/after")["manifest"]["claims"]["program"], now);
 }
 
 #[test]
@@ -199,7 +200,7 @@ fn a_version_command_is_bounded_and_fails_with_a_note() {
     }
     let ended = repo.drive("r", &items).exit(0);
     for (name, line, expected) in cases {
-        let program = shown(&repo, &format!("r/{name}2"))["manifest"]["claims"]["program"].clone();
+        let program = show_item(&repo, &format!("r/{name}2"))["manifest"]["claims"]["program"].clone();
         assert!(program["sha256"].is_string(), "{name}");
         assert_eq!(program["version"].as_str(), expected.ok(), "{name}");
         if let Err(why) = expected {
@@ -225,7 +226,7 @@ fn nothing_is_recorded_of_a_program_that_cannot_be_or_must_not_be() {
     repo.config("handoff.recordProgram", "false");
     repo.config("handoff.executor.agent.versionCommand", "touch ../asked");
     repo.drive("off", &[agent("a")]).ends(0);
-    let manifest = shown(&repo, "off/a")["manifest"].clone();
+    let manifest = show_item(&repo, "off/a")["manifest"].clone();
     assert_eq!((&manifest["claims"]["program"], &manifest["claims"]["interpreter"]), (&Value::Null, &Value::Null));
     assert!(!repo.path("asked").exists());
 }
@@ -237,7 +238,7 @@ fn products_of_another_program_are_not_reused() {
     let again = |run: &str| {
         let file = repo.plan(run, &[agent("a")]);
         repo.env.handoff(["run", "--reuse", &file]).success();
-        shown(&repo, &format!("{run}/a"))["reused"].as_str().map(str::to_owned)
+        show_item(&repo, &format!("{run}/a"))["reused"].as_str().map(str::to_owned)
     };
     assert_eq!(again("same").as_deref(), Some("first/a"));
     repo.env.handoff(["verify", "same"]).success();
@@ -274,7 +275,7 @@ fn model_and_session_are_the_workers_word() {
     assert_eq!(claims("long")["session"].as_str().unwrap().chars().count(), 4001);
     assert_eq!(claims("secret")["model"], "m [redacted:github-token]");
     repo.env.handoff(["verify", "r"]).success();
-    let steps = shown(&repo, "r/both")["entries"].clone();
+    let steps = show_item(&repo, "r/both")["entries"].clone();
     assert_eq!(steps[1]["claims"], json!({ "model": "large-2", "session": "5f1c\nline" }));
     let show = repo.env.handoff(["show", "r/both"]).success();
     assert_eq!(find_line(&show, "model "), "model      large-2, as the worker says");

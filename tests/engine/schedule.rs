@@ -97,12 +97,12 @@ impl Drive {
             Fate::Failed => {
                 let lost = self.lost_with(at);
                 self.record(at, &reconciled(at.get(), attempt, Outcome::Failed));
-                lost.into_iter().for_each(|at| self.skip(at));
+                lost.into_iter().for_each(|position| self.skip(position));
             }
             Fate::Cancelled => {
                 let lost = self.lost_with(at);
                 self.record(at, &Event::ItemCancelled(dropped(at.get(), attempt)));
-                lost.into_iter().for_each(|at| self.skip(at));
+                lost.into_iter().for_each(|lost_at| self.skip(lost_at));
             }
         }
         assert_eq!(left_waiting(&self.state), Vec::new());
@@ -131,7 +131,7 @@ impl Drive {
             }
         }
         closure.remove(&at);
-        closure.retain(|at| self.state.items[*at].phase == Phase::Waiting);
+        closure.retain(|position| self.state.items[*position].phase == Phase::Waiting);
         assert_eq!(lost.iter().copied().collect::<BTreeSet<_>>(), closure);
         assert_eq!(lost.len(), closure.len(), "nothing is lost twice");
         lost
@@ -240,13 +240,13 @@ fn an_attempt_that_is_not_over_keeps_its_locks_and_its_place() {
     let fire = schedule.decide(&drive.state, 2, drive.now).fire;
     assert_eq!(numbers(&fire), [2], "neither i1, for the lock, nor i0 again");
     schedule.ended(&drive.state, first);
-    let fire = schedule.decide(&drive.state, 2, drive.now).fire;
-    assert_eq!(numbers(&fire), [1], "i0 waits behind i1 now");
+    let second_fire = schedule.decide(&drive.state, 2, drive.now).fire;
+    assert_eq!(numbers(&second_fire), [1], "i0 waits behind i1 now");
     assert!(!schedule.is_idle());
 }
 
 #[test]
-fn what_was_left_waiting_for_something_lost_is_found() {
+fn scheduler_finds_items_that_wait_for_lost_events() {
     let mut state = submitted(&[(vec![], vec![]), (vec![], vec![]), (vec![0, 1], vec![]), (vec![2], vec![])]);
     for event in [
         fired(0, 1),
@@ -306,7 +306,7 @@ fn ten_thousand_items_cost_ten_thousand_steps() {
 }
 
 #[test]
-fn no_wait_is_longer_than_the_longest_whatever_the_clock_said_when_it_was_recorded() {
+fn waits_are_bounded_when_the_clock_jumps() {
     let mut state = submitted(&[(vec![], vec![])]);
     let century = Moment::from_millis(100 * 365 * 24 * 60 * 60 * 1000);
     state.apply(&fired(0, 1)).unwrap();

@@ -42,10 +42,10 @@ fn stay_red(repo: &TestRepo, run: &str, attacks: &[(&str, &str, &str)], what: &s
     };
     let items: Vec<Value> = std::iter::once(first()).chain(attacks.iter().map(attacked)).collect();
     repo.drive(run, &items).ends(4);
-    for (id, seen) in repo.items(run).into_iter().filter(|(id, _)| id != "first") {
-        assert_eq!(seen.status, "failed", "{what}: {id}");
-        assert!(seen.reason.starts_with("verify-failed: exited with "), "{what}: {id}: {}", seen.reason);
-        assert!(!seen.outputs.contains("patch"), "{what}: {id}");
+    for (id, item) in repo.items(run).into_iter().filter(|(id, _)| id != "first") {
+        assert_eq!(item.status, "failed", "{what}: {id}");
+        assert!(item.reason.starts_with("verify-failed: exited with "), "{what}: {id}: {}", item.reason);
+        assert!(!item.outputs.contains("patch"), "{what}: {id}");
     }
 }
 
@@ -109,10 +109,10 @@ fn files_that_the_user_had_are_as_they_were() {
         stay_red(repo, "changed", &[("a", attack, changed)], way);
         repo.env.write("home/.npmrc", "fund=false\n");
         repo.env.write("home/.cargo/config.toml", "[net]\nretry = 3\n");
-        let kept = "grep -q fund \"$HOME/.npmrc\" && grep -q retry \"$HOME/.cargo/config.toml\"";
-        repo.config("handoff.executor.command.verify", kept);
-        let kept = repo.drive("kept", &[item("a", "echo x >x")]);
-        assert_eq!(kept.status, Some(0), "{way}: {}", kept.stderr);
+        let check = "grep -q fund \"$HOME/.npmrc\" && grep -q retry \"$HOME/.cargo/config.toml\"";
+        repo.config("handoff.executor.command.verify", check);
+        let output = repo.drive("kept", &[item("a", "echo x >x")]);
+        assert_eq!(output.status, Some(0), "{way}: {}", output.stderr);
     });
 }
 
@@ -198,23 +198,23 @@ fn a_driver_that_dies_during_a_check_leaves_the_work_of_the_worker() {
     let driver = repo.start(&["run", "r"]);
     wait_for("the check", || mark.exists());
     driver.kill();
-    let said = repo.env.handoff(["run", "r"]);
-    assert!(said.stderr.contains("these commits are saved in refs/handoff/salvage/r:"), "{}", said.stderr);
-    said.ends(0);
+    let output = repo.env.handoff(["run", "r"]);
+    assert!(output.stderr.contains("these commits are saved in refs/handoff/salvage/r:"), "{}", output.stderr);
+    output.ends(0);
     repo.is_clean();
 }
 
 #[test]
-fn every_screen_says_that_a_check_ran_in_the_worktree_of_the_worker() {
+fn every_screen_marks_checks_in_the_worktree_of_the_worker() {
     let words = "check in the worker's worktree";
     let repo = TestRepo::new();
     repo.config("handoff.executor.command.verify", "grep -q three a.txt");
     let ran = repo.drive("r", &[item("a", "echo three >>a.txt")]);
     let recorded = repo.env.handoff(["record", "--as", "rec", "--", "sh", "-c", "echo three >>a.txt"]);
-    let [status, shown, item_shown] =
+    let [status, run_details, item_shown] =
         [vec!["status", "r"], vec!["show", "r"], vec!["show", "r/a"]].map(|args| repo.env.handoff(args).success());
     let markdown = repo.env.handoff(["report", "--markdown", "r"]).success();
-    for screen in [&ran.stdout, &recorded.stdout, &status, &shown, &item_shown, &markdown] {
+    for screen in [&ran.stdout, &recorded.stdout, &status, &run_details, &item_shown, &markdown] {
         assert!(screen.lines().any(|line| line == words), "{screen}");
     }
     repo.env.handoff(["report", "r", "-o", "page.html"]).success();

@@ -19,7 +19,7 @@ fn several(name: &str, count: usize, locks: &[&str]) -> Vec<Value> {
     (0..count).map(|nth| marked(&format!("{name}{nth}"), locks, "true")).collect()
 }
 
-/// How many ran at once at most, by what they said.
+/// How many ran at once at most, by their own records.
 fn at_once(repo: &TestRepo) -> usize {
     let (mut running, mut most) = (BTreeSet::new(), 0);
     for line in repo.lines("marks") {
@@ -51,9 +51,9 @@ fn one_command_drives_several_runs_at_once_and_fairly() {
     repo.config("handoff.queue.default.concurrency", "1");
     repo.submit("a", &several("a", 4, &[]));
     repo.submit("b", &several("b", 4, &[]));
-    let said = repo.env.handoff(["run", "a", "b", "a"]).exit(0);
-    insta::assert_snapshot!(find_line(&said.stderr, "a: ✓ a0  "), @"a: ✓ a0  done in 0ms, nothing handed over");
-    insta::assert_snapshot!(find_line(&said.stderr, "b: ✓ b0  "), @"b: ✓ b0  done in 0ms, nothing handed over");
+    let output = repo.env.handoff(["run", "a", "b", "a"]).exit(0);
+    insta::assert_snapshot!(find_line(&output.stderr, "a: ✓ a0  "), @"a: ✓ a0  done in 0ms, nothing handed over");
+    insta::assert_snapshot!(find_line(&output.stderr, "b: ✓ b0  "), @"b: ✓ b0  done in 0ms, nothing handed over");
     assert_eq!(at_once(&repo), 1, "the queue holds for both");
     // Neither waits for the other to be done.
     let (a, b) = (span(&repo, "a"), span(&repo, "b"));
@@ -72,8 +72,8 @@ fn a_lock_of_one_run_is_a_lock_of_every_run() {
     repo.submit("b", &several("b", 3, &["db", "port 80"]));
     let (first, second) = (repo.start(&["run", "a"]), repo.start(&["run", "b"]));
     for driver in [first, second] {
-        let (status, said) = driver.wait();
-        assert!(status.success(), "{said}");
+        let (status, output) = driver.wait();
+        assert!(status.success(), "{output}");
     }
     assert_eq!(at_once(&repo), 1);
     let (a, b) = (span(&repo, "a"), span(&repo, "b"));
@@ -88,8 +88,8 @@ fn a_queue_is_as_wide_in_two_processes_as_in_one() {
     repo.submit("b", &several("b", 4, &[]));
     let (first, second) = (repo.start(&["run", "a"]), repo.start(&["run", "b"]));
     for driver in [first, second] {
-        let (status, said) = driver.wait();
-        assert!(status.success(), "{said}");
+        let (status, output) = driver.wait();
+        assert!(status.success(), "{output}");
     }
     assert!(at_once(&repo) <= 2);
     // An option overrides the setting for one run.
@@ -120,15 +120,15 @@ fn an_item_that_waits_for_a_lock_stops_no_other() {
     assert_eq!(repo.item("r", "a").status, "ready");
     // A holder that is killed holds nothing any more.
     assert!(holder.kill());
-    let (status, said) = other.wait();
-    assert!(status.success(), "{said}");
+    let (status, output) = other.wait();
+    assert!(status.success(), "{output}");
     repo.env.write("go", "");
     repo.env.handoff(["run", "holder"]).success();
     repo.no_process_is_left();
 }
 
 #[test]
-fn what_outlives_its_driver_and_its_supervisor_ends_before_another_has_its_lock() {
+fn orphaned_processes_end_before_the_lock_passes_on() {
     let repo = TestRepo::new();
     let script = "echo $PPID >$HOME/../supervisor; echo $$ >$HOME/../worker; while :; do sleep 0.05; done";
     let long = json!({ "id": "long", "executor": "command", "resourceLocks": ["db"], "inputs": { "command": script } });
@@ -151,7 +151,7 @@ fn what_outlives_its_driver_and_its_supervisor_ends_before_another_has_its_lock(
     repo.drive("other", &[next]).success();
     // Its own run goes on as from any driver that died.
     let dir = repo.path("repo/.git/handoff/locks/resources");
-    let place = |dir: std::fs::DirEntry| std::fs::read(dir.path().join("places/0")).unwrap();
+    let place = |entry_dir: std::fs::DirEntry| std::fs::read(entry_dir.path().join("places/0")).unwrap();
     let left: Vec<_> = std::fs::read_dir(dir).unwrap().map(|dir| place(dir.unwrap())).collect();
     assert_eq!(left, [b""], "it is nobody's");
     repo.no_process_is_left();
@@ -171,20 +171,20 @@ fn a_run_may_be_called_as_the_program_calls_its_own_locks() {
         repo.start(&["run", name])
     });
     for driver in drivers {
-        let (status, said) = driver.wait();
-        assert!(status.success(), "{said}");
+        let (status, output) = driver.wait();
+        assert!(status.success(), "{output}");
     }
     assert_eq!(at_once(&repo), 1);
     names.iter().for_each(|name| repo.is_intact(name));
     repo.env.handoff(["doctor"]).success();
     repo.env.handoff(["clean"]).success();
-    let mut kept: Vec<_> = std::fs::read_dir(locks.join("runs")).unwrap().map(|e| e.unwrap().file_name()).collect();
-    kept.sort();
-    assert_eq!(kept, names);
+    let mut actual: Vec<_> = std::fs::read_dir(locks.join("runs")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    actual.sort();
+    assert_eq!(actual, names);
 }
 
 #[test]
-fn who_draws_a_ticket_can_be_told_to_stop() {
+fn waiting_for_a_ticket_can_be_interrupted() {
     let repo = TestRepo::new();
     let long = json!({ "id": "long", "executor": "command", "resourceLocks": ["db"], "inputs": {
         "command": "echo begun >>$HOME/../long; while ! test -e $HOME/../go; do sleep 0.05; done" } });
@@ -193,19 +193,19 @@ fn who_draws_a_ticket_can_be_told_to_stop() {
     wait_for("the holder has the lock", || !repo.lines("long").is_empty());
     // A process that never releases it, such as a stopped driver.
     let tickets = repo.path("repo/.git/handoff/locks/tickets");
-    let held = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(&tickets).unwrap();
-    held.lock().unwrap();
+    let ticket_file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(&tickets).unwrap();
+    ticket_file.lock().unwrap();
     repo.submit("r", &[marked("a", &["db"], "true"), marked("b", &[], "true")]);
     let waiting = repo.start(&["run", "r"]);
     wait_for("what needs no lock is done", || repo.item("r", "b").status == "done");
     waiting.signal(rustix::process::Signal::INT);
-    let (status, said) = waiting.wait();
-    assert_eq!(status.code(), Some(130), "{said}");
-    insta::assert_snapshot!(find_line(&said, "interrupted"), @"interrupted; nothing that was done is lost");
+    let (status, output) = waiting.wait();
+    assert_eq!(status.code(), Some(130), "{output}");
+    insta::assert_snapshot!(find_line(&output, "interrupted"), @"interrupted; nothing that was done is lost");
     // It does not affect free slots.
     repo.env.write("go", "");
-    let (status, said) = holder.wait();
-    assert!(status.success(), "{said}");
+    let (holder_status, holder_output) = holder.wait();
+    assert!(holder_status.success(), "{holder_output}");
     repo.env.handoff(["run", "r"]).success();
     repo.no_process_is_left();
 }

@@ -164,7 +164,7 @@ fn value() -> impl Strategy<Value = Value> {
 
 impl Mutation {
     /// Makes the bytes.
-    pub(super) fn of(&self, samples: &[Vec<u8>]) -> Vec<u8> {
+    pub(super) fn mutate(&self, samples: &[Vec<u8>]) -> Vec<u8> {
         let mut bytes = self.sample.get(samples).clone();
         for edit in &self.edits {
             edit.apply(&mut bytes, samples);
@@ -176,7 +176,7 @@ impl Mutation {
 
 impl Edit {
     fn apply(&self, bytes: &mut Vec<u8>, samples: &[Vec<u8>]) {
-        let place = |at: &Index, bytes: &[u8]| at.index(bytes.len() + 1);
+        let place = |at: &Index, content: &[u8]| at.index(content.len() + 1);
         match self {
             Self::Flip(at, bit) if !bytes.is_empty() => {
                 let at = at.index(bytes.len());
@@ -199,7 +199,7 @@ impl Edit {
                 drop(bytes.splice(to..to, piece));
             }
             Self::Truncate(at) => bytes.truncate(place(at, bytes)),
-            Self::Json(place, json) => {
+            Self::Json(folder, json) => {
                 // In a commit, the JSON follows the last empty line.
                 let begins = bytes.windows(2).rposition(|two| two == b"\n\n").map_or(0, |at| at + 2);
                 let ends = if begins > 0 && bytes.ends_with(b"\n") { bytes.len() - 1 } else { bytes.len() };
@@ -207,7 +207,7 @@ impl Edit {
                 if let Some(value) = read {
                     let is_entry = bytes[begins..].starts_with(b"{\n");
                     let write = if is_entry { format::entry_text } else { format::canonical };
-                    let changed = write(&json.apply(*place, value));
+                    let changed = write(&json.apply(*folder, value));
                     drop(bytes.splice(begins..ends, changed));
                 }
             }
@@ -239,9 +239,9 @@ impl Json {
             }
             Self::Drop | Self::Rename(_) => {
                 if let (false, Value::Object(map)) = (place.is_empty(), reach(&mut value, above)) {
-                    let taken: Option<Value> = Map::remove(map, &key);
-                    if let (Some(taken), Self::Rename(name)) = (taken, self) {
-                        map.insert(name.clone(), taken);
+                    let removed: Option<Value> = Map::remove(map, &key);
+                    if let (Some(removed), Self::Rename(name)) = (removed, self) {
+                        map.insert(name.clone(), removed);
                     }
                 }
             }
@@ -254,15 +254,15 @@ impl Json {
 fn list(value: &Value, at: &mut String, places: &mut Vec<String>) {
     places.push(at.clone());
     let length = at.len();
-    let mut below = |key: &str, value: &Value| {
+    let mut below = |key: &str, child: &Value| {
         *at += "/";
         *at += &key.replace('~', "~0").replace('/', "~1");
-        list(value, at, places);
+        list(child, at, places);
         at.truncate(length);
     };
     match value {
-        Value::Object(map) => map.iter().for_each(|(key, value)| below(key, value)),
-        Value::Array(list) => list.iter().enumerate().for_each(|(at, value)| below(&at.to_string(), value)),
+        Value::Object(map) => map.iter().for_each(|(key, member)| below(key, member)),
+        Value::Array(list) => list.iter().enumerate().for_each(|(index, element)| below(&index.to_string(), element)),
         _ => {}
     }
 }

@@ -26,7 +26,7 @@ use crate::tamper::run::{End, PLAN, RUN, story};
 use crate::verify::bundle_json::{BUNDLE, trusting};
 
 /// A run with every kind of entry.
-fn told(forge: &Forge) -> BuiltChain {
+fn honest_chain(forge: &Forge) -> BuiltChain {
     forge.finish(story(forge, End::Closed))
 }
 
@@ -50,7 +50,7 @@ const PACKET: &str = r#"{"objective": "Parse the dates of the 2026 export", "com
 fn entries() {
     let samples = || {
         let forge = Forge::new();
-        told(&forge).links.iter().map(|link| link.entry.canonical()).collect()
+        honest_chain(&forge).links.iter().map(|link| link.entry.canonical()).collect()
     };
     feed("fuzz::targets::entries", samples, |bytes| {
         let Ok(entry) = Entry::parse(bytes) else { return false };
@@ -66,7 +66,7 @@ fn commits() {
     let samples = || {
         let (forge, (env, _)) = (Forge::with_format("sha256"), offered());
         let of = |commit| forge.store.read(commit).unwrap().1;
-        let mut samples: Vec<Vec<u8>> = told(&forge).links.iter().map(|link| of(link.commit)).collect();
+        let mut samples: Vec<Vec<u8>> = honest_chain(&forge).links.iter().map(|link| of(link.commit)).collect();
         samples.push(env.git(["cat-file", "commit", "refs/handoff/threads/run-42"]).exit(0).raw);
         samples
     };
@@ -94,7 +94,7 @@ fn manifests() {
                 found.map(|path| forge::git(forge.path(), &["cat-file", "blob", &format!("{}:{path}", link.commit)]));
             read.map(String::into_bytes).collect::<Vec<_>>()
         };
-        told(&forge).links.iter().flat_map(of).collect()
+        honest_chain(&forge).links.iter().flat_map(of).collect()
     };
     feed("fuzz::targets::manifests", samples, |bytes| {
         let Ok(manifest) = Manifest::parse(bytes) else { return false };
@@ -107,7 +107,7 @@ fn manifests() {
 fn proofs() {
     let samples = || {
         let forge = Forge::new();
-        told(&forge);
+        honest_chain(&forge);
         let proof = prove::item(&forge.store, RUN, &"make".parse().unwrap(), Some(&"patch".parse().unwrap())).unwrap();
         vec![serde_json::to_vec(&proof).unwrap()]
     };

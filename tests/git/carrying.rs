@@ -13,13 +13,13 @@ const RUN: &str = "refs/handoff/runs/handoff-dag-1";
 fn stock_git_finds_nothing_wrong_and_every_signature_good() {
     for object_format in ["sha1", "sha256"] {
         let forge = Forge::with_format(object_format);
-        let told = forge.honest();
+        let chain = forge.honest();
         assert_intact(&forge.verify());
         forge.git(&["fsck", "--strict", "--no-dangling"]);
         let file = forge.path().join(".git/allowed");
         std::fs::write(&file, sign::allowed_signers_line("ada", forge.signer.public()).unwrap()).unwrap();
         let setting = format!("gpg.ssh.allowedSignersFile={}", file.display());
-        for link in &told.links {
+        for link in &chain.links {
             forge.git(&["-c", &setting, "verify-commit", &link.commit.to_string()]);
         }
         let log = forge.git(&["log", "--reverse", "--format=%b", RUN]);
@@ -96,7 +96,7 @@ fn with_evidence_a_blobless_clone_lacks_only_the_content() {
 }
 
 #[test]
-fn another_plan_or_base_than_was_asked_for_fails() {
+fn verify_fails_for_an_unexpected_plan_or_base() {
     let forge = Forge::new();
     forge.honest();
     let right = Options { plan: Some(crate::common::forge::PLAN.into()), base: Some(forge.base), ..forge.options() };

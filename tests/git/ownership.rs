@@ -65,9 +65,9 @@ fn a_repository_of_another_user_is_not_opened() {
     assert!(output.stdout.is_empty() && output.stderr.contains(r#""code":"foreign-repository""#), "{output}");
     for arguments in [&["status", "r"][..], &["doctor"], &["verify", "--bundle", "x"], &["apply", "r"], &["check", "r"]]
     {
-        let output = env.handoff_in("repo/mine", arguments);
+        let second_output = env.handoff_in("repo/mine", arguments);
         assert_eq!(
-            output.stderr,
+            second_output.stderr,
             "error: cannot open $TEST/repo: another user owns it, and programs named in its settings would run as you\nhint: git config --global --add safe.directory $TEST/repo   # if you trust its owner with all that you may do\n"
         );
     }
@@ -122,11 +122,11 @@ fn git_decides_whether_another_users_repository_is_opened() {
     // Older versions of git do not know this, and it is theirs to say.
     set(&env, &[&below]);
     both(&env, "repo/mine", &[]);
-    // One that is said on the command line counts as it does for git.
+    // A setting on the command line counts as it does for git.
     set(&env, &[]);
-    let said =
+    let safe_directory =
         [("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "safe.directory"), ("GIT_CONFIG_VALUE_0", path.as_str())];
-    both(&env, "repo/mine", &said);
+    both(&env, "repo/mine", &safe_directory);
 }
 
 /// Sets the user's own `safe.directory` to these values.
@@ -163,7 +163,7 @@ fn an_unnamed_bare_repository_is_opened_where_git_opens_it() {
 }
 
 #[test]
-fn what_root_left_in_a_users_repository_is_named() {
+fn doctor_lists_files_of_root() {
     let Some(env) = scene() else { return };
     env.git(["config", "handoff.signingKey", ""]).success();
     env.handoff(["key"]).success();
@@ -204,8 +204,8 @@ fn what_root_left_in_a_users_repository_is_named() {
     // Files shared with the group are fine.
     env.shell("repo", &format!("chown -R {OTHER}:0 .git && chown -R 0:0 .git/objects && chmod -R g+rwX .git/objects"))
         .success();
-    let said = as_root(&["doctor"]);
-    insta::assert_snapshot!(said, @"
+    let output = as_root(&["doctor"]);
+    insta::assert_snapshot!(output, @"
     ------- stderr -------
     nothing to complain about
     ");

@@ -144,7 +144,7 @@ fn planted(env: &Environment) {
 }
 
 #[test]
-fn a_folder_of_a_work_tree_is_not_taken_for_a_bare_repository() {
+fn folder_of_a_work_tree_is_no_bare_repository() {
     let env = finished();
     planted(&env);
     let folder = "$TEST/repo/in/x";
@@ -179,9 +179,9 @@ fn a_folder_of_a_work_tree_is_not_taken_for_a_bare_repository() {
 }
 
 #[test]
-fn a_bare_repository_that_is_named_or_in_no_work_tree_is_opened() {
+fn bare_repository_opens_by_name_or_outside_work_trees() {
     let env = finished();
-    let named = |dir: &str, git_dir: &str| {
+    let run_in = |dir: &str, git_dir: &str| {
         let mut command = env.command("git-handoff", dir);
         command.arg("runs").env("GIT_DIR", git_dir);
         env.ended(command)
@@ -190,8 +190,8 @@ fn a_bare_repository_that_is_named_or_in_no_work_tree_is_opened() {
     env.git_in(".", ["clone", "--quiet", "--bare", "repo", "repo/in.git"]).success();
     assert_eq!(env.handoff_in("repo/in.git", ["runs"]).status, Some(1));
     let in_git = env.path().join("repo/in.git");
-    named("repo/in.git", ".").success();
-    named("repo", in_git.to_str().expect("a path of a test")).success();
+    run_in("repo/in.git", ".").success();
+    run_in("repo", in_git.to_str().expect("a path of a test")).success();
     env.git_in("repo", ["--git-dir=in.git", "handoff", "runs"]).success();
     env.write("repo/led/.git", "gitdir: ../in.git\n");
     env.handoff_in("repo/led", ["runs"]).success();

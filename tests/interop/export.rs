@@ -24,8 +24,8 @@ fn public_key(env: &Environment) -> PublicKey {
 
 fn verifies(key: &PublicKey, message: &[u8], signature: &Value) -> bool {
     let bytes = Base64::decode_vec(signature.as_str().expect("a text")).expect("base64");
-    let signature = Signature::new(ssh_key::Algorithm::Ed25519, bytes).expect("64 bytes");
-    key.key_data().verify(message, &signature).is_ok()
+    let second_signature = Signature::new(ssh_key::Algorithm::Ed25519, bytes).expect("64 bytes");
+    key.key_data().verify(message, &second_signature).is_ok()
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn the_bundle_is_signed_and_closed() {
 }
 
 #[test]
-fn what_cannot_be_evidence_is_refused() {
+fn export_rejects_insufficient_evidence() {
     let env = Environment::example("handoff-dag");
     env.handoff(["submit", "plan.json"]).success();
     let open = env.handoff(["export", "handoff-dag-1", "--format", "in-toto"]).exit(1).to_string();
@@ -93,8 +93,8 @@ fn what_cannot_be_evidence_is_refused() {
             "inputs":{"command":"true"},"needs":{"s":{"from":"@artifacts","select":{"kind":"output","path":"spec.md"}}}}]}"#,
     );
     env.handoff(["run", "artifact.json"]).success();
-    let said = env.handoff(["export", "artifact", "--format", "bundle-json"]).exit(1).to_string();
-    insta::assert_snapshot!(said, @r#"
+    let message = env.handoff(["export", "artifact", "--format", "bundle-json"]).exit(1).to_string();
+    insta::assert_snapshot!(message, @r#"
     ------- stderr -------
     error: the item "a" consumed an artifact, but this format has only products of items
     [exit status: 1]

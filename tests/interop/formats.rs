@@ -60,7 +60,7 @@ fn json_lines(text: &str) -> Vec<Value> {
 }
 
 /// Returns JSON for a snapshot, without hashes. What is short stands on one line.
-fn shown(value: &Value) -> String {
+fn pretty(value: &Value) -> String {
     let mut text = String::new();
     fold(value, 0, &mut text);
     plain(&text)
@@ -69,17 +69,17 @@ fn shown(value: &Value) -> String {
 fn fold(value: &Value, depth: usize, out: &mut String) {
     let (open, close, parts): (_, _, Vec<(String, &Value)>) = match value {
         _ if value.to_string().len() <= 160 => return out.push_str(&value.to_string()),
-        Value::Array(values) => ("[", "]", values.iter().map(|value| (String::new(), value)).collect()),
+        Value::Array(values) => ("[", "]", values.iter().map(|child| (String::new(), child)).collect()),
         Value::Object(fields) => {
-            ("{", "}", fields.iter().map(|(name, value)| (format!("{name:?}: "), value)).collect())
+            ("{", "}", fields.iter().map(|(name, field_value)| (format!("{name:?}: "), field_value)).collect())
         }
         other => return out.push_str(&other.to_string()),
     };
     out.push_str(open);
-    for (at, (name, value)) in parts.iter().enumerate() {
+    for (at, (name, part)) in parts.iter().enumerate() {
         let comma = if at == 0 { "" } else { "," };
         out.extend([comma, "\n", &"  ".repeat(depth + 1), name]);
-        fold(value, depth + 1, out);
+        fold(part, depth + 1, out);
     }
     out.extend(["\n", &"  ".repeat(depth), close]);
 }
@@ -102,15 +102,15 @@ fn a_run_with_items_of_every_kind_has_every_format() {
     let traces = json_lines(&export(&repo, &["all", "--format", "agent-trace"]));
     let items: Vec<&str> = traces.iter().map(|record| ours(record)["item"].as_str().expect("a text")).collect();
     assert_eq!(items, ["make", "flaky", "we ird/<id>&\"", "red"]);
-    assert_output!("export_agent_trace", shown(&traces[0]));
+    assert_output!("export_agent_trace", pretty(&traces[0]));
     let log = export(&repo, &["all/make", "--format", "git-ai"]);
     let log = regex::Regex::new("::t_[0-9a-f]{14}").expect("it is valid").replace_all(&log, "::t_[trace]").into_owned();
     assert_output!("export_git_ai", plain(&log));
     let trace = json_lines(&export(&repo, &["all", "--format", "otel"])).remove(0);
-    assert_output!("export_otel", shown(&trace));
+    assert_output!("export_otel", pretty(&trace));
     assert_output!("export_junit", plain(&export(&repo, &["all", "--format", "junit"])));
     let bom = json_lines(&export(&repo, &["all", "--format", "cyclonedx"])).remove(0);
-    assert_output!("export_cyclonedx", shown(&bom));
+    assert_output!("export_cyclonedx", pretty(&bom));
     for format in ["agent-trace", "otel", "junit", "cyclonedx"] {
         let again = || export(&repo, &["all", "--format", format]);
         assert_eq!(again(), again(), "{format} is always the same");
@@ -185,7 +185,7 @@ fn lines_of_a_commit_are_those_that_the_run_is_proven_to_have_made() {
 }
 
 #[test]
-fn what_a_format_cannot_have_is_refused() {
+fn export_rejects_unsupported_content() {
     let repo = TestRepo::new();
     let by_model = |id: &str| item(id, &format!("echo {id} >{id}.txt; {REPORT}"));
     repo.drive("r", &[by_model("a"), by_model("b")]).ends(0);
@@ -207,8 +207,8 @@ fn what_a_format_cannot_have_is_refused() {
         );
     }
     for format in ["agent-trace", "git-ai", "otel", "junit", "cyclonedx"] {
-        let said = refused(&["open", "--format", format]);
-        assert_eq!(find_line(&said, "error: "), "error: the run \"open\" does not verify: NOT SEALED", "{format}");
+        let message = refused(&["open", "--format", format]);
+        assert_eq!(find_line(&message, "error: "), "error: the run \"open\" does not verify: NOT SEALED", "{format}");
     }
     insta::assert_snapshot!(refused(&["r", "--format", "git-ai", "--commit", "nowhere"]), @r#"
     ------- stderr -------
@@ -240,7 +240,7 @@ fn a_run_of_a_sha256_repository_and_a_cancelled_one_are_exported() {
 }
 
 #[test]
-fn reused_products_are_said_to_be_reused() {
+fn export_marks_reused_products() {
     let repo = TestRepo::new();
     repo.drive("first", &[item("a", &format!("echo a >a; {REPORT}"))]).ends(0);
     repo.submit("second", &[item("a", &format!("echo a >a; {REPORT}"))]);
@@ -253,7 +253,7 @@ fn reused_products_are_said_to_be_reused() {
 }
 
 #[test]
-fn the_remote_is_named_without_a_password() {
+fn export_strips_passwords_from_remotes() {
     let repo = TestRepo::new();
     repo.drive("r", &[item("a", "echo a >a")]).ends(0);
     repo.env.git(["clone", "--quiet", "--no-local", ".", "../clone"]).success();

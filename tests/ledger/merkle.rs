@@ -67,8 +67,9 @@ fn a_leaf_is_proven_at_its_place_and_nowhere_else() {
         for index in 0..size {
             let path = inclusion(all, index).expect("the leaf is there");
             assert_eq!(path, path_by_definition(index, all), "leaf {index} of {size}");
-            let proven =
-                |index: usize, leaf: Digest, path: &[Digest]| includes(whole, size as u64, index as u64, leaf, path);
+            let proven = |leaf_index: usize, leaf: Digest, place: &[Digest]| {
+                includes(whole, size as u64, leaf_index as u64, leaf, place)
+            };
             assert!(proven(index, all[index], &path), "leaf {index} of {size}");
             assert!(!proven(index, leaf_hash(b"another"), &path));
             assert!(size == 1 || !proven((index + 1) % size, all[index], &path));

@@ -92,8 +92,8 @@ fn entries_are_signed_by_the_program_that_signs_commits() {
 }
 
 #[test]
-fn what_a_program_writes_is_a_signature_by_the_key_or_nothing() {
-    for (text, said) in [
+fn signing_program_output_must_be_a_signature_by_the_key() {
+    for (text, reason) in [
         ("#!/bin/sh\necho 'vault is locked' >&2; exit 3", "did not sign: vault is locked"),
         ("#!/bin/sh\nexit 0", "did not sign: "),
         (
@@ -116,7 +116,7 @@ fn what_a_program_writes_is_a_signature_by_the_key_or_nothing() {
         let env = vault();
         program(&env, text);
         let failure = refused(&save(&env));
-        assert_eq!(masked(failure["message"].as_str().expect("a message")), format!("$TEST/vault/sign {said}"));
+        assert_eq!(masked(failure["message"].as_str().expect("a message")), format!("$TEST/vault/sign {reason}"));
         assert_eq!(
             failure["hint"].as_str().expect("a hint"),
             "git config handoff.signingKey ''   # signs with a key of this repository's own; the keys of an agent: ssh-add -l"
@@ -148,7 +148,7 @@ fn keys_of_other_types_are_refused_in_words() {
     let fido = "sk-ssh-ed25519@openssh.com AAAAGnNrLXNzaC1lZDI1NTE5QG9wZW5zc2guY29tAAAAICFo/k5LU8863u66YC9eUO2170QduohPURkQnbLa/dczAAAABHNzaDo=";
     env.write("vault/fido.pub", fido);
     let vault = env.path().join("vault").to_str().expect("plain").to_owned();
-    for (key, named) in [
+    for (key, key_type) in [
         (format!("{vault}/ec.pub"), "ecdsa-sha2-nistp256"),
         (format!("{vault}/ec"), "ecdsa-sha2-nistp256"),
         (format!("{vault}/rsa.pub"), "ssh-rsa"),
@@ -165,7 +165,7 @@ fn keys_of_other_types_are_refused_in_words() {
         env.git(["config", "--global", "user.signingKey", &key]).success();
         let failure = refused(&save(&env));
         let message = failure["message"].as_str().expect("a message");
-        assert!(message.contains(&format!("of type {named}; git-handoff signs with ed25519")), "{key}: {message}");
+        assert!(message.contains(&format!("of type {key_type}; git-handoff signs with ed25519")), "{key}: {message}");
         assert_eq!(
             failure["hint"],
             "git config handoff.signingKey ~/.ssh/id_ed25519   # or '' for a key of this repository's own"
@@ -197,13 +197,13 @@ fn a_certificate_signs_with_its_key() {
     let message = refused(&save(&env))["message"].as_str().expect("a message").to_owned();
     assert!(message.starts_with("ssh-keygen did not sign: "), "{message}");
     env.write("vault/notes", "no key\n");
-    for (file, said) in [
+    for (file, reason) in [
         ("ec-cert.pub", "is a key of type ecdsa-sha2-nistp256-cert-v01@openssh.com; git-handoff signs with ed25519"),
         ("notes", "holds no OpenSSH key"),
     ] {
         env.git(["config", "--global", "user.signingKey", &format!("{vault}/{file}")]).success();
         let failure = refused(&save(&env));
-        assert_eq!(masked(failure["message"].as_str().expect("a message")), format!("$TEST/vault/{file} {said}"));
+        assert_eq!(masked(failure["message"].as_str().expect("a message")), format!("$TEST/vault/{file} {reason}"));
         assert_eq!(failure["causes"], Value::Array(Vec::new()));
     }
 }

@@ -24,8 +24,8 @@ fn check(proof: &Proof) -> Report {
     check_with(proof, Beside::default(), &Options::default())
 }
 
-fn check_with(proof: &Proof, beside: Beside, options: &Options) -> Report {
-    verify_proof(proof, beside, options, &AtHand::logs(&Logs::default()))
+fn check_with(proof: &Proof, supplied: Beside, options: &Options) -> Report {
+    verify_proof(proof, supplied, options, &AtHand::logs(&Logs::default()))
 }
 
 fn file(bytes: &[u8]) -> Beside {
@@ -36,7 +36,7 @@ fn file(bytes: &[u8]) -> Beside {
 fn every_product_can_be_proven() {
     for format in ["sha1", "sha256"] {
         let forge = Forge::with_format(format);
-        let told = forge.finish(ChainBuilder::honest(&forge));
+        let chain = forge.finish(ChainBuilder::honest(&forge));
         for (item, product, bytes) in [
             ("edit-a", "patch", &b"diff --git a/x b/x\n"[..]),
             ("edit-a", "outputs/we ird.bin", b"\0\x01\x02"),
@@ -55,7 +55,7 @@ fn every_product_can_be_proven() {
             let other = check_with(&read, file(b"another"), &forge.options());
             assert!(!other.intact && other.rows.content.state == State::Failed);
             // The signed commit has the same name in stock git.
-            let seal = told.links.last().unwrap().commit;
+            let seal = chain.links.last().unwrap().commit;
             let file = forge.path().join("seal");
             std::fs::write(&file, &proof.last.commit).unwrap();
             assert_eq!(forge.git(&["hash-object", "-t", "commit", "seal"]), seal.to_string());
@@ -93,17 +93,17 @@ fn a_sealed_run_is_proven_to_have_gone_on_from_each_of_its_entries() {
     );
     // The root that `verify` reports for an open run, to compare with a later proof.
     let noted = forge.verify().so_far.unwrap();
-    let told = forge.honest();
+    let chain = forge.honest();
     assert_eq!((noted.size, forge.verify().so_far), (3, None));
-    let count = told.links.len() as u64 - 1;
+    let count = chain.links.len() as u64 - 1;
     for since in 0..count {
         let proof = prove::growth(&forge.store, RUN, since).unwrap();
         assert_eq!((proof.entries, proof.since.as_ref().unwrap().entries), (count, since + 1));
         let report = check_with(&proof, Beside::default(), &forge.options());
         assert!(report.intact && report.sealed, "{}", report.to_text(false));
-        let said = report.since.unwrap();
+        let extension = report.since.unwrap();
         assert_eq!(
-            (said.head.size, said.head.root, said.known),
+            (extension.head.size, extension.head.root, extension.known),
             (since + 1, proof.since.as_ref().unwrap().root, false)
         );
         let detail = &report.rows.root.detail;
@@ -122,7 +122,7 @@ fn a_sealed_run_is_proven_to_have_gone_on_from_each_of_its_entries() {
 }
 
 #[test]
-fn what_is_done_is_final_whatever_came_before_it() {
+fn prove_uses_the_final_entry_of_an_item() {
     let forge = Forge::new();
     let mut run = ChainBuilder::submit(&forge, crate::common::forge::PLAN);
     for ended in [None, Some(Again::Failure), Some(Again::Crash), Some(Again::Operator)] {
@@ -151,8 +151,8 @@ fn the_logs_at_hand_have_a_say() {
         let row = &report.rows.anchor;
         (report.intact, row.state, row.detail.clone())
     };
-    let told = ChainBuilder::submit(&forge, crate::common::forge::PLAN).write(&forge.signer);
-    forge.log(&told, &forge.signer);
+    let chain = ChainBuilder::submit(&forge, crate::common::forge::PLAN).write(&forge.signer);
+    forge.log(&chain, &forge.signer);
     let before_the_seal = Logs::read(&forge.store).unwrap();
     forge.honest();
     let after = Logs::read(&forge.store).unwrap();
@@ -168,12 +168,12 @@ fn the_logs_at_hand_have_a_say() {
 }
 
 #[test]
-fn a_key_that_was_revoked_later_still_proves_what_an_anchor_held_before() {
+fn anchored_proof_survives_a_later_revocation() {
     let forge = Forge::new();
-    let told = forge.honest();
+    let chain = forge.honest();
     let proof = prove::item(&forge.store, RUN, &"edit-a".parse().unwrap(), None).unwrap();
-    let last = told.links.last().unwrap();
-    let held = Seal { root: proof.root, entries: proof.entries, seal: last.hash, commit: last.commit };
+    let last = chain.links.last().unwrap();
+    let seal = Seal { root: proof.root, entries: proof.entries, seal: last.hash, commit: last.commit };
     let revoked = |since: &str| {
         let revoked = [(forge.signer.fingerprint(), Some(since.parse::<Moment>().unwrap()))].into();
         Options { revoked, ..forge.options() }
@@ -185,12 +185,13 @@ fn a_key_that_was_revoked_later_still_proves_what_an_anchor_held_before() {
             guarantee: Guarantee::ExternalImmutable,
             since: Some("2026-06-05T00:00:00.000Z".parse().unwrap()),
             notes: Vec::new(),
-            answer: Answer::Seals(vec![Held { key: forge.signer.fingerprint(), seal: held.clone() }]),
+            answer: Answer::Seals(vec![Held { key: forge.signer.fingerprint(), seal: seal.clone() }]),
         }]
     };
-    let intact = |since: &str, ask: Ask<'_>| {
+    let intact = |since: &str, ask_logs: Ask<'_>| {
         let logs = Logs::default();
-        verify_proof(&proof, Beside::default(), &revoked(since), &AtHand { logs: &logs, ask, bases: None }).intact
+        verify_proof(&proof, Beside::default(), &revoked(since), &AtHand { logs: &logs, ask: ask_logs, bases: None })
+            .intact
     };
     assert!(intact("2026-06-06T00:00:00.000Z", &ask));
     assert!(!intact("2026-06-04T12:00:00.000Z", &ask) && !intact("2026-06-06T00:00:00.000Z", &ask_none));
@@ -233,14 +234,14 @@ fn a_changed_proof_proves_nothing() {
 fn leaves(value: &Value, at: &str) -> Vec<String> {
     let inside: Vec<(String, &Value)> = match value {
         Value::Object(map) => {
-            map.iter().map(|(key, value)| (key.replace('~', "~0").replace('/', "~1"), value)).collect()
+            map.iter().map(|(key, child)| (key.replace('~', "~0").replace('/', "~1"), child)).collect()
         }
         _ => Vec::new(),
     };
     if inside.is_empty() {
         return vec![at.to_owned()];
     }
-    inside.into_iter().flat_map(|(key, value)| leaves(value, &format!("{at}/{key}"))).collect()
+    inside.into_iter().flat_map(|(key, leaf)| leaves(leaf, &format!("{at}/{key}"))).collect()
 }
 
 #[test]
@@ -257,9 +258,9 @@ fn a_proof_is_of_one_run_and_one_tree() {
         mix(&mut proof, &prove(&other, "make"));
         assert!(!check(&proof).intact, "{}", check(&proof).to_text(false));
     }
-    let mut shown = honest.clone();
-    shown.shown = prove(&one, "other").shown;
-    assert!(!check(&shown).intact);
+    let mut forged = honest.clone();
+    forged.shown = prove(&one, "other").shown;
+    assert!(!check(&forged).intact);
     // A forger's run proves itself with an unknown key.
     let stranger = key(one.forge.path(), 9);
     let mut tale = one.tale();
@@ -283,11 +284,11 @@ fn the_program_proves_and_checks() {
     assert_eq!(verdict(&report), "✓ PROVEN");
     insta::assert_snapshot!(find_row(&report, "content"), @"✓ content    the file is patch of edit-a");
     // Nothing else is at hand where there is no repository, and our own key is not known there.
-    let report = env.handoff_in("home", ["verify", "--proof", "../proof.json", "--file", "../patch"]).success();
-    assert_eq!(verdict(&report), "✓ PROVEN");
+    let verify_report = env.handoff_in("home", ["verify", "--proof", "../proof.json", "--file", "../patch"]).success();
+    assert_eq!(verdict(&verify_report), "✓ PROVEN");
     env.write("patch", "another\n");
-    let report = env.handoff(["verify", "--proof", "../proof.json", "--file", "../patch"]).exit(3);
-    assert_eq!(verdict(&report.stdout), "✗ NOT PROVEN");
+    let second_report = env.handoff(["verify", "--proof", "../proof.json", "--file", "../patch"]).exit(3);
+    assert_eq!(verdict(&second_report.stdout), "✗ NOT PROVEN");
     env.write("bad.json", "{}");
     insta::assert_snapshot!(env.handoff(["verify", "--proof", "../bad.json"]).exit(1).stderr, @"
     error: ../bad.json holds no proof: wrong-type: missing field `schema`
@@ -325,14 +326,14 @@ fn the_program_holds_a_later_proof_against_a_root_that_was_noted() {
     let known = json(&env.handoff(verify.iter().chain(&["--since-root", &noted])).success());
     assert_eq!(known["since"]["known"], true);
     let other = sealed["root"].as_str().unwrap();
-    let said = env.handoff(["verify", "--proof", "../grown.json", "--since-root", other]).exit(3).stdout;
-    assert!(said.contains(&format!("✗ root       it extends {noted}, but you gave {other}")), "{said}");
+    let report = env.handoff(["verify", "--proof", "../grown.json", "--since-root", other]).exit(3).stdout;
+    assert!(report.contains(&format!("✗ root       it extends {noted}, but you gave {other}")), "{report}");
     env.write("item.json", &env.handoff(["prove", "handoff-dag-1/edit-a"]).success());
-    let said = env.handoff(["verify", "--proof", "../item.json", "--since-root", &noted]).exit(3).stdout;
-    insta::assert_snapshot!(find_row(&said, "root"), @"✗ root       the proof is not about an earlier root, but you gave sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01");
+    let verify_answer = env.handoff(["verify", "--proof", "../item.json", "--since-root", &noted]).exit(3).stdout;
+    insta::assert_snapshot!(find_row(&verify_answer, "root"), @"✗ root       the proof is not about an earlier root, but you gave sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01");
     // Every requirement is reported.
-    for asked in [["--since-root", &noted], ["--root", &noted], ["--file", "plan.json"]] {
-        let _ = env.handoff(["verify", "handoff-dag-1"].iter().chain(&asked)).exit(2);
+    for options in [["--since-root", &noted], ["--root", &noted], ["--file", "plan.json"]] {
+        let _ = env.handoff(["verify", "handoff-dag-1"].iter().chain(&options)).exit(2);
     }
     let _ = env.handoff(["verify", "--proof", "../item.json", "--root", &noted]).exit(2);
 }

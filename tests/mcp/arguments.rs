@@ -41,13 +41,13 @@ fn arguments_that_a_tool_does_not_have_are_ignored() {
             assert_eq!(plain["error"]["message"], message, "{tool}");
             continue;
         }
-        let (_, plain) = texts(&mut client, tool, &arguments);
+        let (_, second_plain) = texts(&mut client, tool, &arguments);
         arguments["wait_for_previous"] = true.into();
         arguments["zzz"] = json!({"nested": null});
         let (content, more) = texts(&mut client, tool, &arguments);
-        assert_eq!((&more["isError"], content.len()), (&plain["isError"], 1), "{tool}: {more}");
+        assert_eq!((&more["isError"], content.len()), (&second_plain["isError"], 1), "{tool}: {more}");
         if tool != "resume" {
-            assert_eq!(more["structuredContent"], plain["structuredContent"], "{tool}");
+            assert_eq!(more["structuredContent"], second_plain["structuredContent"], "{tool}");
         }
     }
     // They change nothing that the server was started with.
@@ -68,7 +68,7 @@ fn arguments_that_a_tool_does_not_have_are_ignored() {
 }
 
 #[test]
-fn an_argument_that_is_probably_spelled_wrong_is_told() {
+fn misspelt_argument_gets_a_suggestion() {
     let env = repository();
     let mut client = Client::start(&env, "repo", &[]);
     let saved = json!({"thread_id": "t", "state": "x", "sumary": "one line"});
@@ -92,15 +92,15 @@ fn null_is_no_argument_and_a_whole_float_is_an_integer() {
     assert_eq!(client.call("status", &json!({"run": null}))["schema"], "git-handoff.runs/1");
     let item = json!({"id": "a", "executor": "command", "inputs": {"command": ["true"]}});
     client.call("submit", &json!({"plan": {"id": "r", "items": [item]}, "queue": null}));
-    let seen = client.call("watch", &json!({"run": "r", "since": 0.0, "timeout": 5.0}));
-    assert_eq!(seen["entries"], 1);
+    let answer = client.call("watch", &json!({"run": "r", "since": 0.0, "timeout": 5.0}));
+    assert_eq!(answer["entries"], 1);
     let message = client.invalid("resume", &json!({"thread_id": null}));
     assert_eq!(message, "cannot call resume: missing field `thread_id`");
     client.end();
 }
 
 #[test]
-fn an_argument_of_another_type_is_named() {
+fn argument_of_another_type_is_reported() {
     let env = repository();
     let mut client = Client::start(&env, "repo", &[]);
     for (tool, arguments, message) in [

@@ -26,8 +26,9 @@ fn documents_are_put_and_read() {
     let read = client.call("doc_get", &json!({"run": "r", "name": "notes/a.md"}));
     assert_eq!((&read["content"], &read["encoding"]), (&"/wD+".into(), &"base64".into()));
     assert_eq!(env.handoff(["doc", "get", "r", "notes/a.md"]).exit(0).raw, [0xff, 0x00, 0xfe]);
-    let read = client.call("doc_get", &json!({"run": "r", "name": "notes/a.md", "revision": 1, "expect": "notes@1"}));
-    assert_eq!((&read["content"], &read["encoding"]), (&"{\"one\": 1}".into(), &"utf-8".into()));
+    let first_revision =
+        client.call("doc_get", &json!({"run": "r", "name": "notes/a.md", "revision": 1, "expect": "notes@1"}));
+    assert_eq!((&first_revision["content"], &first_revision["encoding"]), (&"{\"one\": 1}".into(), &"utf-8".into()));
     // A document of another schema is not returned.
     let drifted = json!({"run": "r", "name": "notes/a.md", "revision": 1, "expect": "notes@2"});
     let (text, _) = client.refused("doc_get", &drifted, "drift");

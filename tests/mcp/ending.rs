@@ -60,7 +60,7 @@ fn documents(env: &Environment) -> usize {
 }
 
 #[test]
-fn what_is_queued_when_standard_input_ends_is_done_and_answered() {
+fn queued_calls_finish_when_standard_input_ends() {
     let (env, temporary) = (repository(), folder());
     let mut client = busy(&env, temporary.path());
     drop(client.to.take());
@@ -72,7 +72,7 @@ fn what_is_queued_when_standard_input_ends_is_done_and_answered() {
 }
 
 #[test]
-fn what_is_queued_at_a_signal_is_refused_and_what_is_at_work_is_done() {
+fn signal_rejects_queued_calls_and_finishes_running_ones() {
     for signal in ["TERM", "INT", "HUP"] {
         let (env, temporary) = (repository(), folder());
         let mut client = busy(&env, temporary.path());

@@ -57,22 +57,22 @@ fn the_environment_names_the_adopter_unless_an_option_does() {
         Client::greet(command)
     };
     for (me, options) in [("", &[][..]), ("reader", &[]), ("writer", &["--me", "reader"])] {
-        let mut receiver = started(me, options);
-        let (text, _) = receiver.refused("adopt_checkpoint", &adopt, "wrong-recipient");
+        let mut other_receiver = started(me, options);
+        let (text, _) = other_receiver.refused("adopt_checkpoint", &adopt, "wrong-recipient");
         assert!(text.ends_with("with --me writer, or HANDOFF_ME=writer"), "{text}");
-        receiver.end();
+        other_receiver.end();
     }
-    let mut receiver = started("writer", &[]);
-    receiver.call("adopt_checkpoint", &adopt);
-    receiver.end();
+    let mut writer = started("writer", &[]);
+    writer.call("adopt_checkpoint", &adopt);
+    writer.end();
     // It is the same for the command.
-    let descriptor = sender.call("handoff_checkpoint", &json!({"thread_id": "run-42", "to_agent": "writer"}));
-    env.write("other/offer.json", &descriptor.to_string());
-    let adopt = |me: &str| {
+    let second_descriptor = sender.call("handoff_checkpoint", &json!({"thread_id": "run-42", "to_agent": "writer"}));
+    env.write("other/offer.json", &second_descriptor.to_string());
+    let second_adopt = |me: &str| {
         let mut command = env.command(program_path(), "other");
         command.env("HANDOFF_ME", me).args(["adopt", "offer.json", "--as", "yours"]).output().expect("it can be run")
     };
-    assert_eq!((adopt("reader").status.code(), adopt("writer").status.code()), (Some(1), Some(0)));
+    assert_eq!((second_adopt("reader").status.code(), second_adopt("writer").status.code()), (Some(1), Some(0)));
     sender.end();
 }
 
@@ -111,7 +111,7 @@ fn a_silent_remote_delays_no_answer_and_is_given_up() {
 }
 
 #[test]
-fn going_back_and_branching_off() {
+fn thread_can_go_back_and_branch() {
     let (env, mut sender, receiver) = two();
     receiver.end();
     let log = env.handoff(["--json", "thread", "log", "run-42"]).success();
@@ -120,7 +120,7 @@ fn going_back_and_branching_off() {
     let patch = sender.call("diff", &json!({"thread_id": "run-42"}));
     assert!(patch["patch"].as_str().is_some_and(|patch| patch.contains("-draft\n")), "{patch}");
     let back = sender.call("diff", &json!({"thread_id": "run-42", "other_checkpoint_id": first}));
-    assert!(back["patch"].as_str().is_some_and(|patch| patch.contains("+draft\n")), "{back}");
+    assert!(back["patch"].as_str().is_some_and(|diff| diff.contains("+draft\n")), "{back}");
     sender.call("fork", &json!({"thread_id": "run-42", "checkpoint_id": first, "new_thread_id": "branch"}));
     assert_eq!(sender.call("resume", &json!({"thread_id": "branch"}))["state"], "draft");
     sender.call("rollback", &json!({"thread_id": "run-42", "checkpoint_id": first}));
@@ -171,8 +171,8 @@ fn no_caller_loosens_the_terms() {
     // A packet that is not clean stops sender and receiver, with its report.
     let packet = json!({"objective": "Migrate user database", "next_action": "continue"});
     sender.call("checkpoint", &json!({"thread_id": "strange", "state": "x", "packet": packet}));
-    let (text, error) = sender.refused("handoff_checkpoint", &json!({"thread_id": "strange"}), "packet");
-    insta::assert_snapshot!(find_line(&text, "Classification: "), @"Classification: OPERATIONAL");
+    let (packet_text, error) = sender.refused("handoff_checkpoint", &json!({"thread_id": "strange"}), "packet");
+    insta::assert_snapshot!(find_line(&packet_text, "Classification: "), @"Classification: OPERATIONAL");
     assert_eq!(error["check"]["classification"], "operational");
     sender.refused("resume", &json!({"thread_id": "strange"}), "packet");
     assert_eq!(sender.call("packet_check", &json!({"thread_id": "strange"}))["classification"], "operational");

@@ -33,8 +33,8 @@ fn hints_name_the_tool_that_helps() {
         ("rollback", json!({"thread_id": "t", "checkpoint_id": "chkpt_none"}), "usage", ""),
     ] {
         let (text, error) = client.refused(tool, &arguments, code);
-        let shown = error["hint"].as_str().unwrap_or_default();
-        assert_eq!(shown, hint, "{tool} {arguments} {error}");
+        let actual = error["hint"].as_str().unwrap_or_default();
+        assert_eq!(actual, hint, "{tool} {arguments} {error}");
         assert!(hint.is_empty() || text.ends_with(&format!("\nhint: {hint}")), "{text}");
     }
     client.end();
@@ -54,8 +54,8 @@ fn hints_about_executors_and_schemas_name_a_tool_and_the_operator() {
         json!({"id": "r", "items": [{"id": "a", "executor": "dispatch", "queue": 1, "subagentShape": "none"}]});
     let verdict = client.call("plan_validate", &json!({"plan": shaped}));
     let hints = super::hints(&json!({"details": verdict}));
-    assert!(verdict["valid"] == false && hints.iter().all(|hint| !hint.starts_with("git ")), "{verdict}");
-    hints.iter().for_each(|hint| client.hold_hint(hint));
+    assert!(verdict["valid"] == false && hints.iter().all(|line| !line.starts_with("git ")), "{verdict}");
+    hints.iter().for_each(|line_hint| client.hold_hint(line_hint));
     client.end();
 }
 

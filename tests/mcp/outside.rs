@@ -26,7 +26,7 @@ fn arguments(tool: &str) -> Value {
 }
 
 #[test]
-fn outside_of_a_repository_every_call_says_what_to_do() {
+fn every_call_outside_a_repository_gives_a_hint() {
     let env = Environment::empty();
     let mut client = Client::start(&env, "home", &[]);
     let tools = client.ask("tools/list", &json!({}));
@@ -64,7 +64,7 @@ fn outside_of_a_repository_every_call_says_what_to_do() {
 }
 
 #[test]
-fn a_setting_that_cannot_be_read_is_told_in_each_answer() {
+fn unreadable_setting_is_a_warning_in_each_answer() {
     let env = repository();
     env.git(["config", "handoff.mcp.drive", "perhaps"]).success();
     let mut client = Client::start(&env, "repo", &[]);

@@ -26,7 +26,7 @@ fn reported(client: &mut Client, tool: &str, arguments: &Value, token: &Value) -
     }
 }
 
-/// Fails unless each notification has the token and tells of more progress than the one before.
+/// Fails unless each notification has the token and reports more progress than the one before.
 #[track_caller]
 fn hold(notes: &[Value], token: &Value) {
     let mut last = -1.0;

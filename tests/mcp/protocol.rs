@@ -69,7 +69,7 @@ fn these_are_the_tools_and_no_others() {
 }
 
 #[test]
-fn what_fails_is_told_and_the_server_goes_on() {
+fn server_survives_failed_calls() {
     let env = repository();
     let mut client = Client::start(&env, "repo", &[]);
     let (text, error) = client.refused("resume", &json!({"thread_id": "none"}), "unknown-thread");
@@ -117,20 +117,20 @@ fn it_acts_in_the_name_that_it_was_started_with() {
     client.end();
     let mut command = env.command(program_path(), "repo");
     command.env("HANDOFF_ACTOR", "agent:researcher").arg("mcp");
-    let mut client = Client::greet(command);
-    client.call("checkpoint", &save);
+    let mut early_client = Client::greet(command);
+    early_client.call("checkpoint", &save);
     assert_eq!(actor(&env, "t"), "agent:researcher");
-    client.end();
-    let mut client = Client::start(&env, "repo", &["--actor", "agent:writer"]);
-    client.call("checkpoint", &save);
+    early_client.end();
+    let mut writer = Client::start(&env, "repo", &["--actor", "agent:writer"]);
+    writer.call("checkpoint", &save);
     assert_eq!(actor(&env, "t"), "agent:writer");
-    client.end();
+    writer.end();
 }
 
 #[test]
 fn it_ends_when_it_hears_nothing() {
     let env = repository();
-    // Before a word was said; and where there is no repository, with a warning.
+    // Before any call; and outside a repository, with a warning.
     let _ = env.handoff(["mcp"]).exit(0);
     let warned = env.handoff_in("home", ["mcp"]).exit(0);
     assert!(warned.stdout.is_empty(), "{warned}");

@@ -110,14 +110,14 @@ fn a_fetched_run_is_read_by_its_name_here() {
     client.end();
     env.git_in("", ["clone", "--quiet", "--no-local", "repo", "other"]).success();
     env.handoff_in("other", ["fetch", "origin", "r"]).success();
-    let mut client = Client::start(&env, "other", &[]);
-    assert_eq!(read(&mut client, "handoff://run/origin%2Fr")["run"], "r");
-    assert_eq!(refused(&mut client, "handoff://document/origin%2Fr/none").1, "unknown-document");
-    client.end();
+    let mut second_client = Client::start(&env, "other", &[]);
+    assert_eq!(read(&mut second_client, "handoff://run/origin%2Fr")["run"], "r");
+    assert_eq!(refused(&mut second_client, "handoff://document/origin%2Fr/none").1, "unknown-document");
+    second_client.end();
 }
 
 #[test]
-fn a_resource_that_does_not_exist_and_a_wrong_uri_are_told_apart() {
+fn missing_resource_and_wrong_uri_differ() {
     let env = repository();
     let mut client = Client::start(&env, "repo", &[]);
     submit(&mut client, "r");
@@ -150,12 +150,12 @@ fn a_resource_that_does_not_exist_and_a_wrong_uri_are_told_apart() {
         "handoff://document/r/.git/config",
         "handoff://document/r//etc/passwd",
     ] {
-        let (code, ours, message) = refused(&mut client, uri);
-        assert_eq!((code, ours.as_str()), (-32602, "usage"), "{uri}: {message}");
+        let (second_code, ours, uri_message) = refused(&mut client, uri);
+        assert_eq!((second_code, ours.as_str()), (-32602, "usage"), "{uri}: {uri_message}");
     }
     // A long URI is not repeated as a whole in the message.
-    let (_, _, message) = refused(&mut client, &format!("handoff://run/{}/x", "x".repeat(10_000)));
-    assert!(message.len() < 1_000, "{message}");
+    let (_, _, long_message) = refused(&mut client, &format!("handoff://run/{}/x", "x".repeat(10_000)));
+    assert!(long_message.len() < 1_000, "{long_message}");
     client.end();
 }
 

@@ -26,10 +26,10 @@ fn a_run_is_submitted_watched_and_verified() {
     env.handoff(["run", "r"]).success();
     let mut line = String::new();
     std::io::BufRead::read_line(&mut client.from, &mut line).expect("the server answers");
-    let seen: Value = serde_json::from_str(&line).expect("it is JSON");
-    let seen = &seen["result"]["structuredContent"];
-    crate::common::answers::hold_answer(seen);
-    assert_eq!(seen["new"][0]["kind"], "item.fired", "{line}");
+    let message: Value = serde_json::from_str(&line).expect("it is JSON");
+    let answer = &message["result"]["structuredContent"];
+    crate::common::answers::hold_answer(answer);
+    assert_eq!(answer["new"][0]["kind"], "item.fired", "{line}");
     assert!(began.elapsed() < late);
     let all = client.call("watch", &json!({"run": "r", "since": 0}));
     assert_eq!((&all["settled"], &all["sealed"], &all["entries"]), (&true.into(), &true.into(), &4.into()), "{all}");
@@ -63,7 +63,7 @@ fn a_plan_that_is_not_valid_is_refused_with_every_problem() {
 }
 
 #[test]
-fn what_agents_may_have_run_is_for_the_operator_to_say() {
+fn operator_decides_which_plans_agents_submit() {
     let env = repository();
     env.git(["config", "--unset-all", "handoff.mcp.executors"]).success();
     env.git(["config", "handoff.executor.make.command", "true"]).success();
@@ -125,7 +125,7 @@ fn a_run_that_is_called_as_a_file_is_not_run_in_its_place() {
 }
 
 #[test]
-fn what_is_allowed_is_judged_of_the_very_plan_that_is_submitted() {
+fn submit_checks_the_plan_that_it_submits() {
     let env = repository();
     env.git(["config", "--unset-all", "handoff.mcp.executors"]).success();
     let mut client = Client::start(&env, "repo", &[]);

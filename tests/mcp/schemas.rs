@@ -112,8 +112,8 @@ fn the_list_of_tools_is_small() {
 #[test]
 fn the_schemas_of_answers_are_those_that_are_published() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/mcp/answers.json");
-    let kept: BTreeMap<String, Value> = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-    let made: BTreeMap<String, Value> = kept.keys().map(|forms| (forms.clone(), answer(forms))).collect();
+    let expected: BTreeMap<String, Value> = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let made: BTreeMap<String, Value> = expected.keys().map(|forms| (forms.clone(), answer(forms))).collect();
     if std::env::var_os("HANDOFF_UPDATE_DOCS").is_some() {
         let mut text = String::from("{");
         for (at, (forms, schema)) in made.iter().enumerate() {
@@ -121,7 +121,7 @@ fn the_schemas_of_answers_are_those_that_are_published() {
         }
         std::fs::write(&path, text + "\n}\n").unwrap();
     } else {
-        assert_eq!(kept, made);
+        assert_eq!(expected, made);
     }
 }
 

@@ -59,7 +59,7 @@ fn a_state_goes_to_another_clone_without_a_person() {
     receiver.call("checkpoint", &json!({"thread_id": "mine", "state": "goes on"}));
     receiver.call("thread_push", &json!({"thread_id": "mine"}));
     let all = sender.call("thread_fetch", &json!({}));
-    assert!(all["refs"].as_array().unwrap().iter().any(|shown| shown["name"] == "mine"), "{all}");
+    assert!(all["refs"].as_array().unwrap().iter().any(|entry| entry["name"] == "mine"), "{all}");
     sender.call("fork", &json!({"thread_id": "hub/mine", "new_thread_id": "back"}));
     assert_eq!(sender.call("resume", &json!({"thread_id": "back"}))["state"], "goes on");
     sender.end();
@@ -67,14 +67,14 @@ fn a_state_goes_to_another_clone_without_a_person() {
 }
 
 #[test]
-fn only_remotes_that_the_operator_named() {
+fn sharing_allows_only_configured_remotes() {
     let env = clones();
     let mut client = Client::start(&env, "repo", &[]);
     client.call("checkpoint", &json!({"thread_id": "t", "state": "x"}));
     let places = ["hub", "../hub.git", "https://127.0.0.1:1/x.git", "ext::sh -c touch% pwned", "--upload-pack=x", ""];
-    let refused = |client: &mut Client, remote: &str| {
-        client.refused("thread_push", &json!({"thread_id": "t", "remote": remote}), "remote-not-allowed");
-        client.refused("thread_fetch", &json!({"remote": remote}), "remote-not-allowed").0
+    let refused = |session: &mut Client, remote: &str| {
+        session.refused("thread_push", &json!({"thread_id": "t", "remote": remote}), "remote-not-allowed");
+        session.refused("thread_fetch", &json!({"remote": remote}), "remote-not-allowed").0
     };
     for place in places {
         refused(&mut client, place);
@@ -98,14 +98,14 @@ fn only_remotes_that_the_operator_named() {
     caused by: `handoff.mcp.remotes` names backup
     hint: ask the operator to run: git config --add handoff.mcp.remotes hub
     "#);
-    let (text, _) = client.refused("thread_push", &json!({"thread_id": "t"}), "unknown-remote");
-    insta::assert_snapshot!(text, @r#"
+    let (unknown_text, _) = client.refused("thread_push", &json!({"thread_id": "t"}), "unknown-remote");
+    insta::assert_snapshot!(unknown_text, @r#"
     error: `handoff.mcp.remotes` names "backup", which is no remote of this repository
     hint: ask the operator to run: git remote --verbose
     "#);
     allow(&env, "repo", "hub");
-    let (text, _) = client.refused("thread_push", &json!({"thread_id": "t"}), "usage");
-    insta::assert_snapshot!(text, @"error: give a `remote`: backup, hub are allowed");
+    let (usage_text, _) = client.refused("thread_push", &json!({"thread_id": "t"}), "usage");
+    insta::assert_snapshot!(usage_text, @"error: give a `remote`: backup, hub are allowed");
     client.call("thread_push", &json!({"thread_id": "t", "remote": "hub"}));
     for (tool, arguments, code, hint) in [
         (
@@ -122,8 +122,8 @@ fn only_remotes_that_the_operator_named() {
             Some("hint: call `thread_fetch` with {\"remote\":\"hub\"}"),
         ),
     ] {
-        let (text, _) = client.refused(tool, &arguments, code);
-        assert_eq!(text.lines().find(|line| line.starts_with("hint: ")), hint, "{text}");
+        let (tool_text, _) = client.refused(tool, &arguments, code);
+        assert_eq!(tool_text.lines().find(|line| line.starts_with("hint: ")), hint, "{tool_text}");
     }
     client.end();
 }
@@ -142,7 +142,7 @@ fn no_run_goes_along_and_no_log_goes_ahead_of_one() {
     client.call("checkpoint", &json!({"thread_id": "same", "state": "x"}));
     client.call("thread_push", &json!({"thread_id": "same"}));
     assert!(!shared(&env).contains("/runs/same\n") && shared(&env).contains("/threads/same\n"), "{}", shared(&env));
-    // It went on, and is left where it was; the log that goes along does not tell of it.
+    // It went on, and is left where it was; the log that goes along does not mention it.
     let before = env.git_in("hub.git", ["rev-parse", "refs/handoff/runs/shared"]).success();
     env.handoff(["run", "shared", "--close"]).success();
     client.call("checkpoint", &json!({"thread_id": "same", "state": "y"}));

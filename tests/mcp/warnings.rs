@@ -18,9 +18,10 @@ fn warnings_come_with_the_answer() {
     assert_eq!(answer["result"]["structuredContent"]["warnings"], json!([warning]));
     assert_eq!(answer["result"]["content"][1]["text"], format!("warning: {warning}"));
     // A descriptor stays as it was signed.
-    let answer = client.ask("tools/call", &json!({"name": "handoff_checkpoint", "arguments": {"thread_id": "t"}}));
-    assert_eq!(answer["result"]["structuredContent"].get("warnings"), None);
-    let warning = "warning: t is not on \"origin\" yet, so it cannot be adopted from there";
-    assert_eq!(answer["result"]["content"][1]["text"], warning);
+    let second_answer =
+        client.ask("tools/call", &json!({"name": "handoff_checkpoint", "arguments": {"thread_id": "t"}}));
+    assert_eq!(second_answer["result"]["structuredContent"].get("warnings"), None);
+    let second_warning = "warning: t is not on \"origin\" yet, so it cannot be adopted from there";
+    assert_eq!(second_answer["result"]["content"][1]["text"], second_warning);
     client.end();
 }

@@ -71,16 +71,16 @@ fn many_watches_delay_no_answer_and_all_of_them_answer() {
     // Each reports only its own run.
     for (run, parity) in [("two", 1), ("one", 0)] {
         env.handoff(["cancel", run]).success();
-        let mut told = BTreeSet::new();
-        while told.len() < usize::try_from(MANY / 2).expect("it fits") {
+        let mut answered = BTreeSet::new();
+        while answered.len() < usize::try_from(MANY / 2).expect("it fits") {
             let answer = next(&mut client);
             let id = answer["id"].as_u64().expect("the number of a request");
-            let seen = &answer["result"]["structuredContent"];
+            let content = &answer["result"]["structuredContent"];
             assert_eq!(
-                (&seen["run"], id % 2, &seen["new"][0]["kind"]),
+                (&content["run"], id % 2, &content["new"][0]["kind"]),
                 (&run.into(), parity, &"item.cancelled".into())
             );
-            assert!(told.insert(id), "{id} was answered twice");
+            assert!(answered.insert(id), "{id} was answered twice");
         }
     }
     client.end();
@@ -116,13 +116,13 @@ fn a_watch_that_is_cancelled_is_not_answered() {
     client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": FIRST + 7}}));
     assert_eq!(client.call("watch", &json!({"run": "r", "timeout": 0}))["run"], "r");
     env.handoff(["cancel", "r"]).success();
-    let told: BTreeSet<u64> = (1..10).map(|_| next(&mut client)["id"].as_u64().expect("a number")).collect();
-    assert_eq!((told.len(), told.contains(&(FIRST + 7))), (9, false));
+    let answered: BTreeSet<u64> = (1..10).map(|_| next(&mut client)["id"].as_u64().expect("a number")).collect();
+    assert_eq!((answered.len(), answered.contains(&(FIRST + 7))), (9, false));
     client.end();
 }
 
 #[test]
-fn a_watch_that_waits_in_vain_says_so() {
+fn watch_reports_a_timeout() {
     let env = repository();
     submit(&env, "r");
     let mut client = Client::start(&env, "repo", &[]);

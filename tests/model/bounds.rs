@@ -3,7 +3,7 @@
 use git_handoff::model::bounds::{CONTAINERS, FREE, Meter, VALUES, is_light};
 
 #[test]
-fn what_stands_in_strings_counts_for_nothing() {
+fn brackets_in_strings_do_not_count() {
     assert!(is_light(format!(r#"["{}"]"#, r#"[{,\""#.repeat(CONTAINERS)).as_bytes()));
     assert!(is_light("[".repeat(CONTAINERS).as_bytes()) && !is_light("[".repeat(CONTAINERS + 1).as_bytes()));
     assert!(is_light(",".repeat(VALUES).as_bytes()) && !is_light(",".repeat(VALUES + 1).as_bytes()));

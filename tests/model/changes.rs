@@ -58,7 +58,7 @@ fn apply(document: &mut Value, changes: &Changes) {
 
 proptest! {
     #[test]
-    fn what_is_told_makes_the_new_of_the_old(old in value(), new in value()) {
+    fn changes_turn_the_old_value_into_the_new(old in value(), new in value()) {
         let changes = Changes::of(&old, &new);
         let mut made = old.clone();
         apply(&mut made, &changes);
@@ -83,7 +83,7 @@ fn each_line_is_a_field() {
 }
 
 #[test]
-fn what_is_told_is_bounded_and_the_rest_is_counted() {
+fn changes_are_bounded_and_the_rest_is_counted() {
     let many = Changes::of(&json!([]), &json!(vec![0; 1000 + 5]));
     assert_eq!((many.told.len(), many.more), (1000, 5));
     assert_eq!(many.lines().last().map(String::as_str), Some("… and 5 more"));

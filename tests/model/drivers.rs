@@ -40,7 +40,7 @@ fn lost(by: Option<DriverId>, taker: Option<DriverId>, because: Option<Because>)
 }
 
 fn states() -> Vec<(&'static str, RunState)> {
-    let told: Vec<(&str, Option<u32>, Vec<Event>)> = vec![
+    let cases: Vec<(&str, Option<u32>, Vec<Event>)> = vec![
         ("fresh", None, vec![]),
         ("runs, not held", None, vec![fired(0, 1)]),
         ("shared", None, vec![shared(1000, 4000)]),
@@ -55,11 +55,11 @@ fn states() -> Vec<(&'static str, RunState)> {
         events.iter().for_each(|event| state.apply(event).unwrap());
         (name, state)
     };
-    told.into_iter().map(tell).collect()
+    cases.into_iter().map(tell).collect()
 }
 
 #[test]
-fn entries_about_held_attempts_are_refused_where_they_do_not_belong() {
+fn misplaced_entries_about_claimed_attempts_are_rejected() {
     let (one, two) = (|| Some(driver(1)), || Some(driver(2)));
     let requeued = Event::ItemRequeued;
     let silent = Some(Because::Silent);
@@ -141,10 +141,10 @@ fn only_the_key_of_the_dispatch_ends_an_attempt_in_the_name_of_its_driver() {
         assert_eq!((why(ADA, event), why(BOB, event)), (other.clone(), None), "{event:?}");
     }
     let own = Some("which does not have the role own".to_owned());
-    let asked = requeued(end(Again::Operator, None));
-    assert_eq!((why(ADA, &asked), why(BOB, &asked)), (None, own), "only an owner takes a running attempt away");
-    let taken = requeued(lost(one(), Some(driver(2)), Some(Because::Told)));
-    assert_eq!((why(ADA, &taken), why(BOB, &taken)), (None, None));
+    let rerun = requeued(end(Again::Operator, None));
+    assert_eq!((why(ADA, &rerun), why(BOB, &rerun)), (None, own), "only an owner takes a running attempt away");
+    let takeover = requeued(lost(one(), Some(driver(2)), Some(Because::Told)));
+    assert_eq!((why(ADA, &takeover), why(BOB, &takeover)), (None, None));
     let as_dismissed = requeued(lost(one(), Some(driver(2)), Some(Because::Dismissed)));
     let false_word = "which takes an attempt as that of a dismissed key, and the key that dispatched it has a role";
     assert_eq!(why(ADA, &as_dismissed).as_deref(), Some(false_word));
@@ -152,9 +152,9 @@ fn only_the_key_of_the_dispatch_ends_an_attempt_in_the_name_of_its_driver() {
     later.apply_signed(&Event::RunDismissed(RunDismissed { key: BOB.to_owned() }), Some(ADA)).unwrap();
     assert_eq!(later.keys.refuse(ADA, &as_dismissed), None, "the key has no role any more");
     let mut state = state;
-    state.apply_signed(&taken, Some(ADA)).unwrap();
+    state.apply_signed(&takeover, Some(ADA)).unwrap();
     assert_eq!(state.keys.dispatcher(&name(0)), None);
-    assert_eq!(state.keys.refuse(BOB, &asked), None, "an attempt that no driver holds is everyone's who works");
+    assert_eq!(state.keys.refuse(BOB, &rerun), None, "an attempt that no driver holds is everyone's who works");
 }
 
 #[test]

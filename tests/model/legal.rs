@@ -21,7 +21,7 @@ fn states() -> Vec<(&'static str, RunState)> {
     let lost = [&failed[..], &[Event::ItemSkipped(dropped(1, 0))], &done(2)[..]].concat();
     let cancelled = [Event::ItemCancelled(dropped(0, 0)), Event::ItemSkipped(dropped(1, 0))];
     let all_done = [&done(0)[..], &done(1)[..], &done(2)[..]].concat();
-    let told: Vec<(&str, Vec<Event>)> = vec![
+    let cases: Vec<(&str, Vec<Event>)> = vec![
         ("fresh", vec![]),
         ("i0 runs", vec![fired(0, 1)]),
         ("i0 again", vec![fired(0, 1), Event::ItemRetried(ended(0, 1, Again::Failure, None))]),
@@ -39,7 +39,7 @@ fn states() -> Vec<(&'static str, RunState)> {
         events.iter().for_each(|event| state.apply(event).unwrap());
         (name, state)
     };
-    told.into_iter().map(tell).collect()
+    cases.into_iter().map(tell).collect()
 }
 
 fn written(name: &str, revision: u64, previous: Option<&[u8]>) -> Event {
@@ -179,13 +179,13 @@ pub(super) fn table(
     let mut table = String::new();
     for (name, event) in events {
         writeln!(table, "{name}").unwrap();
-        for (told, mut state) in states() {
+        for (state_name, mut state) in states() {
             let before = format!("{state:?}");
             let answer = state.apply(event);
             if answer.is_err() {
-                assert_eq!(format!("{state:?}"), before, "{name} was refused after {told} and changed the state");
+                assert_eq!(format!("{state:?}"), before, "{name} was refused after {state_name} and changed the state");
             }
-            writeln!(table, "    {told:<width$}{}", word(&answer)).unwrap();
+            writeln!(table, "    {state_name:<width$}{}", word(&answer)).unwrap();
         }
     }
     table
@@ -235,8 +235,8 @@ fn every_kind_of_entry_is_refused_where_it_does_not_belong_and_changes_nothing()
         ("log: recorded", Event::LogRecorded(LogRecorded::begin(log(), Digest::of(b"")))),
     ];
     events.extend(of_documents());
-    let asked: BTreeSet<&str> = events.iter().map(|(_, event)| event.kind()).collect();
-    assert!(asked.is_superset(&super::kinds_of_runs()), "only of {asked:?} it is asked where they belong");
+    let kinds: BTreeSet<&str> = events.iter().map(|(_, event)| event.kind()).collect();
+    assert!(kinds.is_superset(&super::kinds_of_runs()), "only of {kinds:?} it is asked where they belong");
     let table = table(&events, &states, 13, &|answer| word(answer).to_owned());
     crate::common::assert_output!("legal_transitions", table);
 }

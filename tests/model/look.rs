@@ -10,9 +10,9 @@ fn at(text: &str, pointer: &str) -> Result<Option<Found>, String> {
 }
 
 #[test]
-fn a_value_is_found_beside_numbers_of_any_length() {
+fn lookup_works_next_to_long_numbers() {
     let text = r#" {"id": 917204512345678901, "huge": -1e400, "list": [0.1000000000000000000001, {"a/b": "x"}], "score": 0.90} "#;
-    let number = |text: &str| Ok(Some(Found::Number(text.to_owned())));
+    let number = |content: &str| Ok(Some(Found::Number(content.to_owned())));
     assert_eq!(at(text, "/score"), number("0.90"));
     assert_eq!(at(text, "/id"), number("917204512345678901"));
     assert_eq!(at(text, "/huge"), number("-1e400"));
@@ -27,7 +27,7 @@ fn a_value_is_found_beside_numbers_of_any_length() {
 }
 
 #[test]
-fn what_is_no_json_is_named_with_its_place() {
+fn lookup_reports_the_position_of_invalid_json() {
     for (text, why) in [
         ("", "the document ends too early, on line 1"),
         ("fine", "\"fine\" is not JSON, on line 1"),

@@ -11,7 +11,7 @@ fn each_goes_after_what_it_waits_for_and_otherwise_in_its_place() {
 }
 
 #[test]
-fn who_waits_in_a_circle_or_behind_one_does_not_go() {
+fn order_excludes_cycles_and_their_dependents() {
     let circle = [vec![], vec![2], vec![1], vec![2], vec![0]];
     assert_eq!(topological(&circle), [0, 4]);
     assert_eq!(stuck(&circle), Some(1));

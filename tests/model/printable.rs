@@ -38,7 +38,7 @@ fn the_other_implementation_replaces_the_same_characters() {
 }
 
 #[test]
-fn what_people_write_stays() {
+fn ordinary_text_is_unchanged() {
     for text in ["naïve — über 10 €", "שלום עולם", "مرحبا", "日本語", "✓ ✗ ─ ▶ ·", "❤", "a\u{301}"]
     {
         assert_eq!(line(text), text);

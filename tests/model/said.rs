@@ -3,7 +3,7 @@
 use git_handoff::model::said::last_lines;
 
 #[test]
-fn what_a_check_said_last_is_repeated_in_bounds() {
+fn last_lines_of_a_check_are_bounded() {
     assert_eq!(last_lines(b""), "");
     assert_eq!(last_lines(b"1\n2\n\n3\n 4 \n5\n6\n"), "2 | 3 | 4 | 5 | 6");
     let long = last_lines("ä".repeat(4_000).as_bytes());

@@ -96,20 +96,20 @@ fn a_thread_has_a_clean_packet_at_every_stage() {
 }
 
 #[test]
-fn what_is_missing_is_asked_for_on_a_terminal() {
+fn packet_auto_asks_for_missing_fields_on_a_terminal() {
     let env = Environment::empty();
     let answers = "Migrate user database\naudit existing schema\ndraft migration script\n\n\
         confirm rollback strategy with DBA\n\n\nReview migration script with DBA\n\n";
     env.write("home/answers", answers);
     // `script` gives the program a terminal, on which what is typed is shown between the questions.
     let line = "script -qec \"git-handoff packet new '--risks=data loss' >packet.json\" /dev/null <answers";
-    let asked = env.shell("home", line).exit(0).stdout;
+    let screen = env.shell("home", line).exit(0).stdout;
     for question in
         ["What is the work for?", "What is done?", "What is open", "taken for granted?", "to be done first?"]
     {
-        assert_eq!(asked.matches(question).count(), 1, "{asked}");
+        assert_eq!(screen.matches(question).count(), 1, "{screen}");
     }
-    assert!(!asked.contains("What may go wrong?"), "{asked}");
+    assert!(!screen.contains("What may go wrong?"), "{screen}");
     let packet = std::fs::read_to_string(env.path().join("home/packet.json")).expect("it was written");
     assert_output!("packet_new_asked", packet);
     env.handoff_in("home", ["check", "packet.json"]).success();

@@ -55,11 +55,11 @@ fn every_pattern_compiles_by_itself() {
 
 #[test]
 fn nothing_looks_like_two_letters() {
-    let mut seen = BTreeSet::new();
+    let mut letters = BTreeSet::new();
     for entry in &sections(FILES[1].0)[0].1 {
         let (letter, others) = entry.split_once(' ').expect("a letter comes first");
         assert_eq!(letter.len(), 1, "{letter:?} is not one letter or sign of ASCII");
-        assert!(others.split(' ').all(|other| seen.insert(other)), "one of {others} stands twice");
+        assert!(others.split(' ').all(|other| letters.insert(other)), "one of {others} stands twice");
     }
 }
 

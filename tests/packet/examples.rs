@@ -21,10 +21,10 @@ fn untrusted(found: &[&'static str]) -> Vec<&'static str> {
 }
 
 /// Returns what is wrong with the rules that a packet with an example breaks.
-fn mistake(rule: Option<&str>, shown: &str, found: &[&'static str]) -> Option<String> {
+fn mistake(rule: Option<&str>, example: &str, found: &[&'static str]) -> Option<String> {
     match rule {
-        Some(rule) if !found.contains(&rule) => Some(format!("{rule} misses {shown}: {found:?}")),
-        None if !untrusted(found).is_empty() => Some(format!("{shown} is taken for {found:?}")),
+        Some(rule) if !found.contains(&rule) => Some(format!("{rule} misses {example}: {found:?}")),
+        None if !untrusted(found).is_empty() => Some(format!("{example} is taken for {found:?}")),
         _ => None,
     }
 }
@@ -42,7 +42,7 @@ fn there_are_examples_enough() {
 }
 
 #[test]
-fn hostile_texts_are_told_from_honest_ones_in_every_field() {
+fn hostile_and_honest_texts_differ_in_every_field() {
     let mut wrong = Vec::new();
     for (rule, text) in examples() {
         for fields in [
@@ -75,7 +75,7 @@ fn a_note_hides_no_request() {
 }
 
 #[test]
-fn a_text_that_is_only_a_pointer_says_nothing_else() {
+fn pointer_texts_contain_nothing_else() {
     for text in [
         "See docs/plan.md",
         "see `NOTES.md`.",

@@ -36,14 +36,14 @@ fn true_facts_pass_and_say_how_far_head_has_moved() {
     );
     env.git(["commit", "--quiet", "--allow-empty", "--message", "More"]).success();
     env.git(["commit", "--quiet", "--allow-empty", "--message", "Yet more"]).success();
-    let (_, facts) = ask(&env, "repo", &json!({ "commits": [&base[..10]] }));
-    assert_eq!(facts["detail"], format!("1 commit exists; HEAD has moved 2 commits since {short}"));
+    let (_, short_facts) = ask(&env, "repo", &json!({ "commits": [&base[..10]] }));
+    assert_eq!(short_facts["detail"], format!("1 commit exists; HEAD has moved 2 commits since {short}"));
     let run = env.git(["rev-parse", "refs/handoff/runs/handoff-dag-1"]).success();
-    let (output, facts) = ask(&env, "repo", &json!({ "commits": [run.trim()] }));
-    assert_eq!(output.status, Some(0));
-    assert_eq!(facts["detail"], format!("1 commit exists; {} is not in the history of HEAD", &run[..7]));
-    let (output, _) = ask(&env, "repo", &json!({ "run": "handoff-dag-1", "items": { "edit-a": "done" } }));
-    assert_eq!(output.status, Some(0));
+    let (second_output, run_facts) = ask(&env, "repo", &json!({ "commits": [run.trim()] }));
+    assert_eq!(second_output.status, Some(0));
+    assert_eq!(run_facts["detail"], format!("1 commit exists; {} is not in the history of HEAD", &run[..7]));
+    let (run_output, _) = ask(&env, "repo", &json!({ "run": "handoff-dag-1", "items": { "edit-a": "done" } }));
+    assert_eq!(run_output.status, Some(0));
 }
 
 #[test]
@@ -99,18 +99,18 @@ fn only_a_run_that_verifies_is_a_source_of_facts() {
     insta::assert_snapshot!(facts["detail"].as_str().unwrap(), @r#"the run "handoff-dag-1" does not verify, so nothing is taken from it: signature: entry 5: the signature does not match"#);
     // Contradicting runs are not facts.
     fetched("good", &head);
-    let (_, facts) = ask(&env, "repo", &fields);
-    assert_eq!(facts["ok"], false);
-    assert_eq!(facts["detail"], "there are different runs \"handoff-dag-1\" from evil and good");
+    let (_, contradicting_facts) = ask(&env, "repo", &fields);
+    assert_eq!(contradicting_facts["ok"], false);
+    assert_eq!(contradicting_facts["detail"], "there are different runs \"handoff-dag-1\" from evil and good");
     // One remote may have less of the same run than another.
     fetched("evil", &format!("{head}~1"));
     assert_eq!(ask(&env, "repo", &fields).1["ok"], true);
     // Nor is one whose products are not what it says, or whose key is not trusted.
     env.write("nobody", "# nobody\n");
     env.git(["config", "handoff.signers", "../nobody"]).success();
-    let (_, facts) = ask(&env, "repo", &fields);
-    assert!(facts["ok"] == false, "{facts}");
-    insta::assert_snapshot!(facts["detail"].as_str().unwrap(), @r#"the run "handoff-dag-1" is not trusted, so nothing is taken from it: signature: entry 0: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is not known to the signers (and 5 more)"#);
+    let (_, untrusted_facts) = ask(&env, "repo", &fields);
+    assert!(untrusted_facts["ok"] == false, "{untrusted_facts}");
+    insta::assert_snapshot!(untrusted_facts["detail"].as_str().unwrap(), @r#"the run "handoff-dag-1" is not trusted, so nothing is taken from it: signature: entry 0: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is not known to the signers (and 5 more)"#);
     env.git(["config", "--unset", "handoff.signers"]).success();
     crate::common::loosen(&env.repo());
     env.shell(
@@ -119,13 +119,13 @@ fn only_a_run_that_verifies_is_a_source_of_facts() {
         rm .git/objects/$(echo $o | cut -c1-2)/$(echo $o | cut -c3-)",
     )
     .success();
-    let (_, facts) = ask(&env, "repo", &fields);
-    assert!(facts["ok"] == false, "{facts}");
-    insta::assert_snapshot!(facts["detail"].as_str().unwrap(), @r#"the run "handoff-dag-1" does not verify, so nothing is taken from it: content: patch of edit-a: object 35ffdbd30665aaefdacebe3802566a651ec4b40c is not in the repository"#);
+    let (_, incomplete_facts) = ask(&env, "repo", &fields);
+    assert!(incomplete_facts["ok"] == false, "{incomplete_facts}");
+    insta::assert_snapshot!(incomplete_facts["detail"].as_str().unwrap(), @r#"the run "handoff-dag-1" does not verify, so nothing is taken from it: content: patch of edit-a: object 35ffdbd30665aaefdacebe3802566a651ec4b40c is not in the repository"#);
 }
 
 #[test]
-fn an_item_that_is_not_done_is_told() {
+fn packet_check_reports_an_unfinished_item() {
     let env = Environment::example("handoff-dag");
     env.handoff(["submit", "plan.json"]).success();
     let (output, facts) = ask(&env, "repo", &json!({ "run": "handoff-dag-1", "items": ["edit-a"] }));
@@ -139,7 +139,7 @@ fn without_a_repository_only_facts_cannot_be_checked() {
     let (output, facts) = ask(&env, "home", &json!({}));
     assert_eq!(output.status, Some(0), "{output}");
     assert_eq!(facts["ok"], "n/a");
-    let (output, facts) = ask(&env, "home", &json!({ "commits": ["deadbeef"] }));
-    assert_eq!(output.status, Some(3), "{output}");
-    assert_eq!(facts["detail"], "could not be checked: this is not in a git repository");
+    let (second_output, second_facts) = ask(&env, "home", &json!({ "commits": ["deadbeef"] }));
+    assert_eq!(second_output.status, Some(3), "{second_output}");
+    assert_eq!(second_facts["detail"], "could not be checked: this is not in a git repository");
 }

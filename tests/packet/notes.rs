@@ -154,7 +154,7 @@ fn yaml_is_refused_with_what_to_write() {
 }
 
 #[test]
-fn what_is_missing_is_named_field_by_field() {
+fn check_lists_every_missing_field() {
     let all = "objective is missing; completed is missing; unresolved is missing; assumptions is missing; next_action is missing; \
                risks is missing; updated_at is missing; resume_token is missing";
     for text in
@@ -221,7 +221,7 @@ fn no_byte_of_a_note_escapes() {
 }
 
 #[test]
-fn what_a_note_quotes_is_quoted_where_it_tells_of_the_work() {
+fn quotations_in_notes_about_the_work_count() {
     let fenced = "```\n$ git push --force\nremote: denied\n```";
     for (below, clean) in [
         ("- [x] draft migration script", true),
@@ -237,7 +237,7 @@ fn what_a_note_quotes_is_quoted_where_it_tells_of_the_work() {
 }
 
 #[test]
-fn a_used_token_is_seen_in_a_note_too() {
+fn check_finds_a_used_token_in_a_note() {
     let note = format!("{NOTE}## Token consumed at\n2024-06-10T15:00:00Z\n");
     assert_eq!(row(&report(&note), "resume_token").state, State::Failed, "{note}");
 }

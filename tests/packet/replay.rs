@@ -271,13 +271,13 @@ fn b3_unstated() {
 }
 
 #[test]
-fn what_cannot_be_confirmed_is_named() {
+fn check_lists_unconfirmed_claims() {
     let report = super::check(&super::with(&json!({ "next_action": "finish the feature work" })));
     assert_eq!(
         row(&report, "replay").detail,
         "next_action could not be confirmed — R1 vague-verb: next_action \"finish the feature work\" begins with \"finish\", \
          which names no action, and has no concrete object"
     );
-    let report = super::check(&super::with(&json!({ "objective": "", "unresolved": [], "next_action": "" })));
-    assert_eq!(row(&report, "replay").detail, "objective and blocker and next_action could not be confirmed");
+    let second_report = super::check(&super::with(&json!({ "objective": "", "unresolved": [], "next_action": "" })));
+    assert_eq!(row(&second_report, "replay").detail, "objective and blocker and next_action could not be confirmed");
 }

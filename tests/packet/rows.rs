@@ -27,9 +27,9 @@ fn each_field_must_be_there_and_hold_something() {
         assert_eq!(report.classification, Classification::Operational, "{field}");
         assert!(!report.recovery.is_empty(), "{field}");
         for empty in [json!(""), json!(" \n"), json!([]), json!(null), json!({}), json!("\u{200b}")] {
-            let report = check(&with(&json!({ field: empty })));
-            assert!(row(&report, "schema").detail.starts_with(&format!("{field} is empty")), "{field} {empty}");
-            assert_eq!(report.classification, Classification::Operational);
+            let second_report = check(&with(&json!({ field: empty })));
+            assert!(row(&second_report, "schema").detail.starts_with(&format!("{field} is empty")), "{field} {empty}");
+            assert_eq!(second_report.classification, Classification::Operational);
         }
     }
 }
@@ -70,7 +70,7 @@ fn a_key_that_stands_twice_is_refused() {
 }
 
 #[test]
-fn what_is_no_packet_is_critical() {
+fn invalid_packet_is_critical() {
     let deep = "[".repeat(100_000);
     let large = format!("{{\"objective\":\"{}\"}}", "x".repeat(10 << 20));
     for text in [
@@ -141,7 +141,7 @@ fn times_have_a_zone() {
 
 #[test]
 fn ages_are_read_as_people_write_them() {
-    for (text, shown) in [
+    for (text, expected) in [
         ("48h", "48 h"),
         ("2d", "48 h"),
         ("90m", "1 h 30 min"),
@@ -149,7 +149,7 @@ fn ages_are_read_as_people_write_them() {
         ("1d12h", "36 h"),
         ("45s", "45 s"),
     ] {
-        assert_eq!(text.parse::<Age>().unwrap().exact(), shown);
+        assert_eq!(text.parse::<Age>().unwrap().exact(), expected);
     }
     for text in ["", "48", "h", "-1h", "1.5h", "0h", "99999999999999999999h", "1y", "48 hours"] {
         assert!(text.parse::<Age>().is_err(), "{text}");
@@ -179,8 +179,8 @@ fn a_large_packet_takes_no_long_time() {
     assert!(text.len() < 1 << 20 && text.len() > 900_000, "{}", text.len());
     assert_eq!(check_bytes(text.as_bytes(), &terms()).rows.len(), 6);
     let keys = "\"k\":".to_owned() + &"{\"\":0,\"\":1,\"\":2},\"k\":".repeat(40_000) + "0";
-    let text = sample().to_string().replacen('{', &format!("{{{keys},"), 1);
-    assert_eq!(check_bytes(text.as_bytes(), &terms()).rows.len(), 6);
+    let second_text = sample().to_string().replacen('{', &format!("{{{keys},"), 1);
+    assert_eq!(check_bytes(second_text.as_bytes(), &terms()).rows.len(), 6);
     assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
 }
 

@@ -28,7 +28,7 @@ fn plain_markers_pass() {
 }
 
 #[test]
-fn what_is_no_marker_or_looks_like_a_credential_fails() {
+fn invalid_or_credential_like_tokens_fail() {
     for (token, why) in [
         ("ab!", "\"ab!\" is shorter than 8 characters"),
         ("my resume token", "\"my resume token\" has characters other than letters, digits, - and _"),
@@ -72,15 +72,15 @@ fn a_token_is_used_once() {
         json!({ "handoff_state": { "resume_token_status": "used" } }),
         json!({ "status": "invalidated" }),
     ];
-    let mut said = Vec::new();
+    let mut details = Vec::new();
     for fields in used {
         let report = check(&with(&fields));
         let row = row(&report, "resume_token");
         assert_eq!(row.state, State::Failed, "{fields}: {}", row.detail);
-        said.push(row.detail.clone());
+        details.push(row.detail.clone());
     }
     assert_eq!(
-        said,
+        details,
         [
             "consumed",
             "resume_token_consumed",
@@ -105,7 +105,7 @@ fn a_token_is_used_once() {
 }
 
 #[test]
-fn what_is_offered_is_another_one() {
+fn offer_has_another_token() {
     let fields = json!({ "resume_token": "handoff-migrate-user-database-20240610", "consumed": true });
     let report = check(&with(&fields));
     assert!(

@@ -34,21 +34,21 @@ fn an_open_run_goes_on_under_another_id_and_key() {
     let repo = left_behind(&items());
     assert_output!("people_adopt_run_1", bob(&repo, &["adopt-run", "r", "--id", "r2"]));
     assert_eq!(statuses(&repo, "r2"), "done ready pending");
-    let said = bob(&repo, &["verify", "r2"]).exit(3).stdout;
+    let verify_answer = bob(&repo, &["verify", "r2"]).exit(3).stdout;
     let origin = "✓ origin     continues r (3 entries, root sha256:f3a0792e…)";
-    assert_eq!(find_row(&said, "origin"), origin);
-    assert_eq!(verdict(&said), "✗ NOT SEALED");
+    assert_eq!(find_row(&verify_answer, "origin"), origin);
+    assert_eq!(verdict(&verify_answer), "✗ NOT SEALED");
     // Nothing is run again, and the rest is as it would have been.
     bob(&repo, &["run", "r2"]).ends(4);
     bob(&repo, &["approve", "r2/sign-off"]).success();
     bob(&repo, &["run", "r2"]).success();
-    let said = bob(&repo, &["verify", "r2"]).success();
-    assert_eq!(find_row(&said, "origin"), origin);
-    assert_eq!(verdict(&said), "✓ INTACT · tamper-detecting");
-    insta::assert_snapshot!(find_line(&said, "✓ taken from run r ("), @"✓ taken from run r (root sha256:f3a0792e…): here, intact");
+    let trusted_report = bob(&repo, &["verify", "r2"]).success();
+    assert_eq!(find_row(&trusted_report, "origin"), origin);
+    assert_eq!(verdict(&trusted_report), "✓ INTACT · tamper-detecting");
+    insta::assert_snapshot!(find_line(&trusted_report, "✓ taken from run r ("), @"✓ taken from run r (root sha256:f3a0792e…): here, intact");
     // The way back names the old run, which is open.
-    let said = bob(&repo, &["lineage", "r2/ship"]).success();
-    insta::assert_snapshot!(said, @"
+    let stdout = bob(&repo, &["lineage", "r2/ship"]).success();
+    insta::assert_snapshot!(stdout, @"
     r2/ship  by command
       r2/sign-off  by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
         r2/build  by command
@@ -69,11 +69,11 @@ fn an_open_run_goes_on_under_another_id_and_key() {
     repo.env.write("home/proof.json", &proof);
     repo.env.handoff_in("home", ["verify", "--proof", "proof.json"]).success();
     repo.env.git(["update-ref", "-d", "refs/handoff/runs/r"]).success();
-    let said = bob(&repo, &["verify", "r2"]).success();
-    insta::assert_snapshot!(find_row(&said, "origin"), @"✓ origin     continues r (3 entries, root sha256:f3a0792e…)");
-    insta::assert_snapshot!(find_line(&said, "─ taken from run r ("), @"─ taken from run r (root sha256:f3a0792e…): not here; proven by its signed entries");
-    let said = bob(&repo, &["lineage", "r2/ship"]).success();
-    insta::assert_snapshot!(said, @"
+    let sealed_report = bob(&repo, &["verify", "r2"]).success();
+    insta::assert_snapshot!(find_row(&sealed_report, "origin"), @"✓ origin     continues r (3 entries, root sha256:f3a0792e…)");
+    insta::assert_snapshot!(find_line(&sealed_report, "─ taken from run r ("), @"─ taken from run r (root sha256:f3a0792e…): not here; proven by its signed entries");
+    let lineage_stdout = bob(&repo, &["lineage", "r2/ship"]).success();
+    insta::assert_snapshot!(lineage_stdout, @"
     r2/ship  by command
       r2/sign-off  by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
         r2/build  by command
@@ -92,8 +92,8 @@ fn the_same_command_again_changes_nothing_and_another_run_keeps_its_id() {
     assert_eq!(repo.tip("r2"), before);
     // The old run went on: that is another beginning.
     repo.env.handoff(["reject", "r/sign-off"]).success();
-    let said = bob(&repo, &["adopt-run", "r", "--id", "r2"]).exit(1).stderr;
-    insta::assert_snapshot!(said, @r#"
+    let stderr = bob(&repo, &["adopt-run", "r", "--id", "r2"]).exit(1).stderr;
+    insta::assert_snapshot!(stderr, @r#"
     error: the run "r2" exists, and does not continue the current state of "r"
     hint: give the plan another id than "r2"
     "#);
@@ -109,21 +109,21 @@ fn a_sealed_run_is_continued_in_a_clone() {
     repo.env.handoff(["push", "--all"]).success();
     bob_says(&repo, &["fetch"]).success();
     // Bob does not know the key.
-    let said = bob_says(&repo, &["adopt-run", "origin/r", "--id", "r2"]).exit(1).stderr;
-    insta::assert_snapshot!(said, @r#"
+    let stderr = bob_says(&repo, &["adopt-run", "origin/r", "--id", "r2"]).exit(1).stderr;
+    insta::assert_snapshot!(stderr, @r#"
     error: cannot continue the run "r": it is signed with the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg, which is not known here
     hint: if you trust the owner of that key: add the line that `git handoff key` prints there to the file of handoff.signers or gpg.ssh.allowedSignersFile; if neither is set: git config handoff.signers FILE
     "#);
     know_ada(&repo);
     let signers = repo.path("home/signers").display().to_string();
     repo.env.git_in("clone", ["config", "gpg.ssh.allowedSignersFile", &signers]).success();
-    let said = bob_says(&repo, &["adopt-run", "origin/r", "--id", "r2"]).success();
-    assert_eq!(said, "r2 continues r: 1 item taken over, 2 left\n");
+    let stdout = bob_says(&repo, &["adopt-run", "origin/r", "--id", "r2"]).success();
+    assert_eq!(stdout, "r2 continues r: 1 item taken over, 2 left\n");
     bob_says(&repo, &["approve", "r2/sign-off"]).success();
     bob_says(&repo, &["run", "r2"]).success();
-    let said = bob_says(&repo, &["verify", "r2"]).success();
-    insta::assert_snapshot!(find_row(&said, "origin"), @"✓ origin     continues r (6 entries, root sha256:4dd9df72…)");
-    insta::assert_snapshot!(find_line(&said, "✓ taken from run r ("), @"✓ taken from run r (root sha256:4dd9df72…): here, intact");
+    let report = bob_says(&repo, &["verify", "r2"]).success();
+    insta::assert_snapshot!(find_row(&report, "origin"), @"✓ origin     continues r (6 entries, root sha256:4dd9df72…)");
+    insta::assert_snapshot!(find_line(&report, "✓ taken from run r ("), @"✓ taken from run r (root sha256:4dd9df72…): here, intact");
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn nothing_is_continued_that_a_key_without_trust_signed() {
 }
 
 #[test]
-fn documents_and_what_they_are_needed_for_are_taken_over() {
+fn adopt_run_copies_documents_and_their_consumers() {
     let mut items = items();
     items[0]["inputs"]["command"] = json!("mkdir outputs; cp inputs/notes outputs/report");
     items[0]["needs"] = json!({ "notes": { "from": "@documents", "select": { "kind": "document", "name": "notes" } } });
@@ -153,10 +153,10 @@ fn documents_and_what_they_are_needed_for_are_taken_over() {
     repo.env.write("repo/notes", "mind the gap\n");
     repo.env.handoff(["doc", "put", "r", "notes", "notes"]).success();
     repo.env.handoff(["run", "r"]).ends(4);
-    let said = bob(&repo, &["adopt-run", "r", "--id", "r2"]).success();
-    assert_eq!(said, "r2 continues r: 1 item taken over, 2 left\n");
+    let stdout = bob(&repo, &["adopt-run", "r", "--id", "r2"]).success();
+    assert_eq!(stdout, "r2 continues r: 1 item taken over, 2 left\n");
     assert_eq!(repo.env.handoff(["cat", "r2/build:outputs/report"]).success(), "mind the gap\n");
     bob(&repo, &["abandon", "r2"]).success();
-    let said = bob(&repo, &["verify", "r2"]).exit(4).stdout;
-    insta::assert_snapshot!(find_row(&said, "origin"), @"✓ origin     continues r (4 entries, root sha256:25bce4e6…)");
+    let report = bob(&repo, &["verify", "r2"]).exit(4).stdout;
+    insta::assert_snapshot!(find_row(&report, "origin"), @"✓ origin     continues r (4 entries, root sha256:25bce4e6…)");
 }

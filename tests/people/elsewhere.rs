@@ -33,7 +33,7 @@ pub(super) fn bob_says(repo: &TestRepo, args: &[&str]) -> crate::common::Output 
 }
 
 #[test]
-fn an_approval_travels_in_the_log_of_its_key_and_is_taken_in() {
+fn fetch_records_an_approval_from_the_log_of_its_key() {
     for init in [&[][..], &["--object-format=sha256"]] {
         let repo = shared(&items(), init);
         if init.is_empty() {
@@ -102,8 +102,8 @@ fn an_approval_holds_for_the_products_that_it_names_alone_however_far_the_run_we
     bob_says(&repo, &["push", "--all"]).success();
     repo.env.write("repo/notes", "second");
     repo.env.handoff(["doc", "put", "r", "notes", "notes"]).success();
-    let said = repo.env.handoff(["fetch"]).stderr;
-    insta::assert_snapshot!(said, @"
+    let stderr = repo.env.handoff(["fetch"]).stderr;
+    insta::assert_snapshot!(stderr, @"
     warning: r/sign-off approved by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: it is about products that have changed since
     hint: git handoff verify origin/r
     ");
@@ -147,7 +147,7 @@ fn statements_of_a_key_without_the_role_are_not_accepted() {
 }
 
 #[test]
-fn what_is_said_of_a_run_that_was_fetched_is_answered_in_json() {
+fn decisions_on_a_fetched_run_answer_in_json() {
     let repo = shared(&items(), &[]);
     repo.env.write("clone/notes.md", "Notes.\n");
     let ask = |args: &[&str]| -> Value {
@@ -173,8 +173,8 @@ fn the_last_word_of_a_key_stands_whichever_clone_pushes_last() {
     as_person(env, "second", "bob", &["reject", "origin/r/sign-off", "-m", "not yet"]).success();
     as_person(env, "second", "bob", &["push", "origin", "r"]).success();
     bob_says(&repo, &["push", "origin", "r"]).success();
-    let said = env.handoff(["fetch"]);
-    insta::assert_snapshot!(said.stdout, @"
+    let output = env.handoff(["fetch"]);
+    insta::assert_snapshot!(output.stdout, @"
     taken in  r/sign-off rejected by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
     new  run  r
     new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.8435f068a834
@@ -185,7 +185,7 @@ fn the_last_word_of_a_key_stands_whichever_clone_pushes_last() {
 }
 
 #[test]
-fn what_two_logs_of_a_key_say_is_taken_in_once() {
+fn fetch_records_a_decision_in_two_logs_once() {
     let repo = shared(&items(), &[]);
     let env = &repo.env;
     env.git_in(".", ["init", "--quiet", "--bare", "hub2"]).success();

@@ -46,13 +46,18 @@ pub(crate) fn decided(chain_builder: &ChainBuilder<'_>, by: &Signer) -> ItemDeci
     }
 }
 
-/// Has a key say in its log what an entry is to record, and returns the commit.
-pub(crate) fn said(forge: &Forge, by: &Signer, first: git_handoff::model::digest::Digest, e: &ItemDecided) -> String {
-    said_at(forge, by, first, e, None)
+/// Writes a decision into the log of a key, for an entry to record, and returns the statement.
+pub(crate) fn write_statement(
+    forge: &Forge,
+    by: &Signer,
+    first: git_handoff::model::digest::Digest,
+    e: &ItemDecided,
+) -> String {
+    write_statement_at(forge, by, first, e, None)
 }
 
-/// Has it say so at another time than that of its entry.
-pub(crate) fn said_at(
+/// Writes it with another time than that of its entry.
+pub(crate) fn write_statement_at(
     forge: &Forge,
     by: &Signer,
     first: git_handoff::model::digest::Digest,
@@ -94,16 +99,16 @@ fn a_decision_holds_with_the_signature_of_the_key_that_made_it() {
     let report = forge.verify_with(&options(&forge));
     assert!(report.intact && report.rows.plan.state == State::Ok, "{}", report.to_text(false));
     // Taken in.
-    let forge = Forge::new();
-    let bob = key(forge.path(), 2);
-    let statement = said(&forge, &bob, first(&forge, &bob), &event);
-    let mut chain_builder = begun(&forge, &bob, Role::Approve);
-    chain_builder.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..event }));
-    chain_builder.seal();
-    forge.finish(chain_builder);
-    let report = forge.verify_with(&options(&forge));
-    assert!(report.intact, "{}", report.to_text(false));
-    assert!(report.signers.iter().any(|signer| signer.fingerprint == bob.fingerprint()));
+    let second_forge = Forge::new();
+    let second_bob = key(second_forge.path(), 2);
+    let statement = write_statement(&second_forge, &second_bob, first(&second_forge, &second_bob), &event);
+    let mut second_chain_builder = begun(&second_forge, &second_bob, Role::Approve);
+    second_chain_builder.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..event }));
+    second_chain_builder.seal();
+    second_forge.finish(second_chain_builder);
+    let second_report = second_forge.verify_with(&options(&second_forge));
+    assert!(second_report.intact, "{}", second_report.to_text(false));
+    assert!(second_report.signers.iter().any(|signer| signer.fingerprint == second_bob.fingerprint()));
 }
 
 #[test]
@@ -133,8 +138,8 @@ fn no_key_decides_in_the_name_of_another() {
         (
             "a signature that does not match",
             |e| {
-                let said = e.said.take().unwrap();
-                e.said = Some(said.replace("\"decision\": \"approved\"", "\"decision\": \"rejected\""));
+                let old_statement = e.said.take().unwrap();
+                e.said = Some(old_statement.replace("\"decision\": \"approved\"", "\"decision\": \"rejected\""));
                 e.decision = Decision::Rejected;
             },
             "entry 4: its statement is not valid: the signature does not match",
@@ -144,7 +149,7 @@ fn no_key_decides_in_the_name_of_another() {
         let forge = Forge::new();
         let bob = key(forge.path(), 2);
         let honest = decided(&begun(&forge, &bob, Role::Approve), &bob);
-        let statement = said(&forge, &bob, first(&forge, &bob), &honest);
+        let statement = write_statement(&forge, &bob, first(&forge, &bob), &honest);
         let mut event = ItemDecided { said: Some(statement), ..honest };
         bend(&mut event);
         let mut chain_builder = begun(&forge, &bob, Role::Approve);
@@ -171,7 +176,7 @@ fn a_statement_about_another_run_or_a_second_time_is_none() {
     let forge = Forge::new();
     let bob = key(forge.path(), 2);
     let honest = decided(&begun(&forge, &bob, Role::Approve), &bob);
-    let other = said(&forge, &bob, git_handoff::model::digest::Digest::of(b"another run"), &honest);
+    let other = write_statement(&forge, &bob, git_handoff::model::digest::Digest::of(b"another run"), &honest);
     let mut chain_builder = begun(&forge, &bob, Role::Approve);
     chain_builder.add(Event::ItemDecided(ItemDecided { said: Some(other), ..honest }));
     chain_builder.seal();
@@ -182,19 +187,19 @@ fn a_statement_about_another_run_or_a_second_time_is_none() {
         "entry 4: its statement is not valid: it differs from the entry",
     );
 
-    let forge = Forge::new();
-    let bob = key(forge.path(), 2);
-    let mut rejected = decided(&begun(&forge, &bob, Role::Approve), &bob);
+    let second_forge = Forge::new();
+    let second_bob = key(second_forge.path(), 2);
+    let mut rejected = decided(&begun(&second_forge, &second_bob, Role::Approve), &second_bob);
     (rejected.decision, rejected.status) = (Decision::Rejected, Outcome::Failed);
-    rejected.said = Some(said(&forge, &bob, first(&forge, &bob), &rejected));
-    let mut chain_builder = begun(&forge, &bob, Role::Approve);
-    chain_builder.add(Event::ItemDecided(rejected.clone()));
-    chain_builder.requeue("sign-off", git_handoff::model::entry::Again::Operator);
-    chain_builder.add(Event::ItemDecided(rejected));
-    chain_builder.close();
-    chain_builder.seal();
-    forge.finish(chain_builder);
-    assert_says(&forge.verify_with(&options(&forge)), "plan", "entry 6: a statement was recorded twice");
+    rejected.said = Some(write_statement(&second_forge, &second_bob, first(&second_forge, &second_bob), &rejected));
+    let mut second_chain_builder = begun(&second_forge, &second_bob, Role::Approve);
+    second_chain_builder.add(Event::ItemDecided(rejected.clone()));
+    second_chain_builder.requeue("sign-off", git_handoff::model::entry::Again::Operator);
+    second_chain_builder.add(Event::ItemDecided(rejected));
+    second_chain_builder.close();
+    second_chain_builder.seal();
+    second_forge.finish(second_chain_builder);
+    assert_says(&second_forge.verify_with(&options(&second_forge)), "plan", "entry 6: a statement was recorded twice");
 }
 
 #[test]
@@ -212,7 +217,7 @@ fn a_key_does_what_its_role_is_and_no_more() {
         (Role::Work, |chain_builder, _| chain_builder.fail("sign-off")),
     ];
     for role in Role::SUBMITTER {
-        for (wanted, act) in acts {
+        for (required, act) in acts {
             let forge = Forge::new();
             let bob = key(forge.path(), 2);
             let mut chain_builder = begun(&forge, &bob, role);
@@ -222,8 +227,8 @@ fn a_key_does_what_its_role_is_and_no_more() {
             let report = forge.verify_with(&options(&forge));
             let row = &report.rows.signature;
             let refused =
-                row.state == State::Failed && row.detail.contains(&format!("does not have the role {wanted}"));
-            assert_eq!(refused, role != wanted, "{role}, {wanted}: {}", row.detail);
+                row.state == State::Failed && row.detail.contains(&format!("does not have the role {required}"));
+            assert_eq!(refused, role != required, "{role}, {required}: {}", row.detail);
         }
         // These roles do not include the role `seal` of entry 0.
         let forge = Forge::new();
@@ -243,7 +248,7 @@ fn a_key_does_what_its_role_is_and_no_more() {
 }
 
 #[test]
-fn who_was_not_admitted_by_an_owner_was_not_admitted() {
+fn admission_needs_an_owner() {
     let forge = Forge::new();
     let (bob, eve) = (key(forge.path(), 2), key(forge.path(), 3));
     let mut chain_builder = begun(&forge, &bob, Role::Approve);
@@ -260,7 +265,7 @@ fn who_was_not_admitted_by_an_owner_was_not_admitted() {
 }
 
 #[test]
-fn what_people_decide_cannot_be_dispatched_and_what_is_dispatched_not_decided() {
+fn approvals_are_not_dispatched_and_commands_not_decided() {
     let forge = Forge::new();
     let bob = key(forge.path(), 2);
     let mut chain_builder = begun(&forge, &bob, Role::Approve);
@@ -280,8 +285,8 @@ fn entry_0_gives_each_key_at_least_one_role() {
     let mut chain_builder = ChainBuilder::submit(&forge, PLAN);
     let Event::RunSubmitted(submitted) = &mut chain_builder.drafts[0].event else { panic!() };
     submitted.roles.values_mut().for_each(BTreeSet::clear);
-    let told = chain_builder.write(&forge.signer);
+    let chain = chain_builder.write(&forge.signer);
     let why = "commit …: the fields of the run.submitted entry are wrong: the key SHA256:… has no role";
     assert_says(&forge.verify_with(&options(&forge)), "chain", why);
-    check_incoming(&forge.store, Chain::Run(&told.run), None, told.head.commit.unwrap()).unwrap_err();
+    check_incoming(&forge.store, Chain::Run(&chain.run), None, chain.head.commit.unwrap()).unwrap_err();
 }

@@ -42,17 +42,19 @@ fn a_driver_that_waits_goes_on_after_the_decision() {
     repo.submit("r", &items());
     let mut driver = repo.start(&["run", "r", "--wait"]);
     let line = "waiting for a decision of people: r/sign-off (Ctrl-C ends the driver)";
-    wait_for("a driver that waits", || driver.is_over() || driver.said().lines().any(|said| said == line));
-    assert!(!driver.is_over(), "{}", driver.said());
+    wait_for("a driver that waits", || {
+        driver.is_over() || driver.stderr().lines().any(|printed_line| printed_line == line)
+    });
+    assert!(!driver.is_over(), "{}", driver.stderr());
     repo.env.handoff(["approve", "r/sign-off"]).success();
-    let (status, said) = driver.wait();
-    assert_eq!(status.code(), Some(0), "{said}");
-    assert_eq!(said.matches("waiting for a decision").count(), 1, "{said}");
+    let (status, output) = driver.wait();
+    assert_eq!(status.code(), Some(0), "{output}");
+    assert_eq!(output.matches("waiting for a decision").count(), 1, "{output}");
     repo.is_intact("r");
 }
 
 #[test]
-fn what_is_rejected_has_failed_with_the_reason_and_can_be_asked_for_again() {
+fn rejected_item_fails_and_can_be_retried() {
     let repo = TestRepo::new();
     repo.submit("r", &items());
     repo.env.handoff(["run", "r"]).ends(4);
@@ -152,7 +154,7 @@ fn only_those_decide_whom_an_item_names() {
 }
 
 #[test]
-fn what_makes_no_sense_is_said_at_once() {
+fn invalid_decisions_are_rejected_at_once() {
     let repo = TestRepo::new();
     let mut items = items();
     items[1]["inputs"] = json!({ "approvers": ["bob"] });
@@ -161,14 +163,14 @@ fn what_makes_no_sense_is_said_at_once() {
     items[2]["needs"] = json!({ "x": { "from": "sign-off", "select": { "kind": "output", "path": "approval" } } });
     let file = repo.plan("r", &items);
     assert_output!("people_what_makes_no_sense_is_1", repo.env.handoff(["validate", &file]).exit(1));
-    let file = repo.plan("r", &super::items());
+    let second_file = repo.plan("r", &super::items());
     let own = super::signer(&repo.env, "signing_key").fingerprint();
-    for said in ["bob=approve", &format!("{own}=approve"), &format!("{own}=chief"), "approve"] {
-        repo.env.handoff(["submit", &file, "--admit", said]).ends(2);
+    for value in ["bob=approve", &format!("{own}=approve"), &format!("{own}=chief"), "approve"] {
+        repo.env.handoff(["submit", &second_file, "--admit", value]).ends(2);
     }
-    repo.env.handoff(["submit", &file]).success();
-    for (said, code) in [("r", 2), ("r/none", 1), ("none/sign-off", 1), ("r/build", 1), ("r/sign-off", 1)] {
-        repo.env.handoff(["approve", said]).ends(code);
+    repo.env.handoff(["submit", &second_file]).success();
+    for (target, code) in [("r", 2), ("r/none", 1), ("none/sign-off", 1), ("r/build", 1), ("r/sign-off", 1)] {
+        repo.env.handoff(["approve", target]).ends(code);
     }
 }
 
@@ -176,9 +178,9 @@ fn what_makes_no_sense_is_said_at_once() {
 fn a_message_with_a_credential_is_refused() {
     let repo = waiting("approve");
     let token = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
-    let said = repo.env.handoff(["approve", "r/sign-off", "-m", &token]).exit(1).stderr;
-    assert!(!said.contains(&token), "{said}");
-    insta::assert_snapshot!(said, @"
+    let stderr = repo.env.handoff(["approve", "r/sign-off", "-m", &token]).exit(1).stderr;
+    assert!(!stderr.contains(&token), "{stderr}");
+    insta::assert_snapshot!(stderr, @"
     error: secret-found: the message:1 github-pat
     hint: git config --add handoff.secrets.allow 'github-pat:the message'   # if it is none, or may be known
     ");
@@ -191,8 +193,8 @@ fn nothing_of_a_run_is_executed_to_which_a_revoked_key_may_add() {
     let bob = super::signer(&repo.env, "bob").fingerprint();
     repo.env.write("home/revoked", &format!("{bob}\n"));
     repo.config("handoff.revoked", &repo.path("home/revoked").display().to_string());
-    let said = repo.env.handoff(["run", "r"]).exit(1).stderr;
-    insta::assert_snapshot!(said, @r#"
+    let stderr = repo.env.handoff(["run", "r"]).exit(1).stderr;
+    insta::assert_snapshot!(stderr, @r#"
     error: the key SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ, which is revoked here, can append to the run "r", so it is not executed
     hint: git handoff verify r
     "#);
@@ -202,7 +204,7 @@ fn nothing_of_a_run_is_executed_to_which_a_revoked_key_may_add() {
 }
 
 #[test]
-fn what_people_do_is_answered_in_json() {
+fn decisions_answer_in_json() {
     let repo = waiting("approve");
     let bob = super::signer(&repo.env, "bob").fingerprint();
     let ask = |args: &[&str]| -> serde_json::Value {

@@ -59,18 +59,18 @@ impl<'a> Log<'a> {
         let item = "sign-off".parse().unwrap();
         let path = format::decided_path(&self.run, &item);
         let message = message.map(str::to_owned);
-        let said = LogDecided { log: self.key(), first: self.first, item, decision, about, message, made: None };
-        let blob = Edit::Bytes(said.canonical());
-        self.say(Event::LogDecided(said), path, blob);
+        let event = LogDecided { log: self.key(), first: self.first, item, decision, about, message, made: None };
+        let blob = Edit::Bytes(event.canonical());
+        self.say(Event::LogDecided(event), path, blob);
     }
 
     /// Says that a document is what has this name in git.
     fn write(&self, oid: Oid, bytes: &[u8]) {
         let (name, size) = ("notes".parse().unwrap(), bytes.len() as u64);
         let path = format::written_path(&self.run, &name);
-        let held = Edit::Blob(self.writer.store.write_blob(bytes).unwrap());
+        let blob = Edit::Blob(self.writer.store.write_blob(bytes).unwrap());
         let sha256 = Digest::of(bytes);
-        let said = LogWritten {
+        let event = LogWritten {
             log: self.key(),
             first: self.first,
             name,
@@ -81,7 +81,7 @@ impl<'a> Log<'a> {
             previous: None,
             made: None,
         };
-        self.say(Event::LogWritten(said), path, held);
+        self.say(Event::LogWritten(event), path, blob);
     }
 
     /// Has git carry it, which looks at nothing.
@@ -92,7 +92,7 @@ impl<'a> Log<'a> {
 }
 
 #[test]
-fn what_was_taken_back_counts_no_more_whatever_was_said_in_between() {
+fn withdrawn_decision_stays_withdrawn() {
     let repo = shared(&items(), &[]);
     let bob = Log::of_bob(&repo);
     bob.decide(Decision::Approved, None, None);
@@ -113,7 +113,7 @@ fn what_was_taken_back_counts_no_more_whatever_was_said_in_between() {
 }
 
 #[test]
-fn what_was_taken_back_counts_no_more_where_another_remote_has_the_older_log() {
+fn withdrawn_decision_ignores_older_logs_of_other_remotes() {
     let repo = shared(&items(), &[]);
     repo.env.git_in(".", ["clone", "--quiet", "--bare", "hub", "old"]).success();
     repo.env.git(["remote", "add", "old", "../old"]).success();
@@ -132,7 +132,7 @@ fn what_was_taken_back_counts_no_more_where_another_remote_has_the_older_log() {
 }
 
 #[test]
-fn a_document_does_not_come_back_once_a_later_one_of_its_author_was_taken_in() {
+fn older_document_does_not_replace_a_later_one() {
     let repo = shared(&items(), &[]);
     let bob = Log::of_bob(&repo);
     let absent = "1234".repeat(10).parse().unwrap();
@@ -150,15 +150,15 @@ fn a_document_does_not_come_back_once_a_later_one_of_its_author_was_taken_in() {
     new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.8435f068a834
     new  log  SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
     ");
-    let fetched = repo.env.handoff(["fetch"]);
-    insta::assert_snapshot!(fetched, @"
+    let second_fetched = repo.env.handoff(["fetch"]);
+    insta::assert_snapshot!(second_fetched, @"
     ------- stderr -------
     everything is here already
     ");
 }
 
 #[test]
-fn what_cannot_become_an_entry_holds_nothing_up() {
+fn invalid_log_entry_blocks_no_other() {
     for init in [&[][..], &["--object-format=sha256"]] {
         let repo = shared(&items(), init);
         let bob = Log::of_bob(&repo);
@@ -189,9 +189,9 @@ fn what_cannot_become_an_entry_holds_nothing_up() {
         }
         bob.decide(Decision::Approved, None, Some(&format!("the token is ghp_{}", "a1B2c3".repeat(6))));
         bob.push("../hub");
-        let fetched = repo.env.handoff(["fetch"]);
+        let second_fetched = repo.env.handoff(["fetch"]);
         insta::allow_duplicates! {
-            insta::assert_snapshot!(fetched.to_string().replace(size, "<size>"), @"
+            insta::assert_snapshot!(second_fetched.to_string().replace(size, "<size>"), @"
             updated  log  SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
             ------- stderr -------
             warning: r: notes by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: it names an object that is not a blob
@@ -218,13 +218,13 @@ fn nothing_is_done_at_the_word_of_a_revoked_key() {
     bob_says(&repo, &["push", "--all"]).success();
     let key = signer(&repo.env, "bob").fingerprint();
     let since = " since 2100-01-01T00:00:00.000Z, and no anchor or time stamp proves an earlier date";
-    for (line, since) in [(key.clone(), ""), (format!("since=2100-01-01T00:00:00Z {key}"), since)] {
+    for (line, since_option) in [(key.clone(), ""), (format!("since=2100-01-01T00:00:00Z {key}"), since)] {
         repo.env.write("revoked", &line);
         repo.config("handoff.revoked", repo.path("revoked").to_str().unwrap());
         let fetched = repo.env.handoff(["fetch"]);
         assert_eq!(
             find_line(&fetched.stderr, "warning: "),
-            format!("warning: r/sign-off approved by {key} is not taken in: the key {key} is revoked{since}")
+            format!("warning: r/sign-off approved by {key} is not taken in: the key {key} is revoked{since_option}")
         );
         repo.env.handoff(["run", "r"]).ends(4);
         assert_eq!(statuses(&repo, "r"), "done ready pending");
@@ -272,9 +272,9 @@ fn a_proof_of_a_decision_is_trusted_no_more_than_the_key_that_decided() {
         repo.env.write("revoked", &signer(&repo.env, "bob").fingerprint());
         let refused = repo.env.handoff(["verify", "--proof", "../proof.json", "--revoked", "../revoked"]).exit(3);
         assert_eq!(verdict(&refused.stdout), "✗ UNTRUSTED");
-        let refused = repo.env.handoff(["verify", "--proof", "../proof.json", "--require-trusted"]).exit(3);
+        let verify_refused = repo.env.handoff(["verify", "--proof", "../proof.json", "--require-trusted"]).exit(3);
         assert_eq!(
-            find_row(&refused.stdout, "signature"),
+            find_row(&verify_refused.stdout, "signature"),
             "✗ signature  entry 0: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is not known to the signers (and 2 more)"
         );
     }

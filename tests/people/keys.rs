@@ -66,13 +66,13 @@ fn a_key_that_was_admitted_for_all_takes_a_run_over_and_seals_it() {
     unplaced["admitted"]["path"] = json!([]);
     for (forged, row) in [(without, "signature"), (other, "chain"), (unplaced, "root")] {
         repo.env.write("home/forged.json", &forged.to_string());
-        let said = repo.env.handoff_in("home", ["verify", "--proof", "forged.json"]).exit(3).stdout;
-        assert!(said.contains(&format!("✗ {row}")), "{row}: {said}");
+        let report = repo.env.handoff_in("home", ["verify", "--proof", "forged.json"]).exit(3).stdout;
+        assert!(report.contains(&format!("✗ {row}")), "{row}: {report}");
     }
 }
 
 #[test]
-fn the_new_key_is_not_shown_as_admitted_where_the_old_one_seals() {
+fn new_key_is_not_listed_when_the_old_one_seals() {
     let repo = begun();
     repo.env.handoff(["admit", "r", &line(&repo), "--as", "seal"]).success();
     repo.env.handoff(["abandon", "r"]).success();
@@ -88,18 +88,23 @@ fn an_owner_closes_what_only_another_key_seals() {
         repo.env.handoff(["run", "r"]).ends(4);
         repo.env.handoff(["admit", "r", &line(&repo), "--as", "own"]).success();
         let ended = bob(&repo, &[command, "r"]);
-        let said = ended.stderr.clone();
+        let stderr = ended.stderr.clone();
         ended.success();
         assert_eq!(repo.entries("r").last().unwrap()["kind"], kind, "{command}");
         let key = signer(&repo.env, "bob").fingerprint();
         let hint =
             format!("hint: an owner that entry 0 names can give you the role: git handoff admit r {key} --as seal");
         let why = format!("warning: r has ended and is not sealed: the key {key} does not have the role seal");
-        assert_eq!((find_line(&said, "warning: "), find_line(&said, "hint: ")), (&*why, &*hint), "{command}");
+        assert_eq!((find_line(&stderr, "warning: "), find_line(&stderr, "hint: ")), (&*why, &*hint), "{command}");
         // Once more is a refusal, which says the same.
-        let said = bob(&repo, &["close", "r"]).exit(1).stderr;
-        let why = format!("error: the key {key}, which does not have the role seal, cannot do this in the run \"r\"");
-        assert_eq!((find_line(&said, "error: "), find_line(&said, "hint: ")), (&*why, &*hint), "{command}");
+        let close_stderr = bob(&repo, &["close", "r"]).exit(1).stderr;
+        let second_why =
+            format!("error: the key {key}, which does not have the role seal, cannot do this in the run \"r\"");
+        assert_eq!(
+            (find_line(&close_stderr, "error: "), find_line(&close_stderr, "hint: ")),
+            (&*second_why, &*hint),
+            "{command}"
+        );
         // The hint is true, also now that the run has ended.
         repo.env.handoff(["admit", "r", &key, "--as", "seal"]).success();
         bob(&repo, &["close", "r"]).success();
@@ -119,8 +124,8 @@ fn an_owner_from_later_on_admits_others_and_none_that_seals() {
     // If one is refused, none is recorded.
     bob(&repo, &["admit", "r", &carol, "--as", "work,seal"]).ends(1);
     as_person(&repo.env, "repo", "carol", &["approve", "r/sign-off"]).success();
-    let said = as_person(&repo.env, "repo", "carol", &["run", "r"]).exit(1).stderr;
-    insta::assert_snapshot!(said, @r#"
+    let stderr = as_person(&repo.env, "repo", "carol", &["run", "r"]).exit(1).stderr;
+    insta::assert_snapshot!(stderr, @r#"
     error: the key SHA256:FHnkzsBz7f3dqcYQZJQyowjlHgsBFgnGnG6b00R1Wo4, which does not have the role work, cannot do this in the run "r"
     hint: an owner of the run can give you the role (without an owner: git handoff adopt-run r --id ID): git handoff admit r SHA256:FHnkzsBz7f3dqcYQZJQyowjlHgsBFgnGnG6b00R1Wo4 --as work
     "#);
@@ -133,8 +138,11 @@ fn the_hint_names_the_role_that_is_missing() {
     let repo = begun();
     let key = signer(&repo.env, "bob").fingerprint();
     let refused = |args: &[&str], role: &str| {
-        let said = bob(&repo, args).exit(1).stderr;
-        assert!(find_line(&said, "hint: ").ends_with(&format!(": git handoff admit r {key} --as {role}")), "{said}");
+        let stderr = bob(&repo, args).exit(1).stderr;
+        assert!(
+            find_line(&stderr, "hint: ").ends_with(&format!(": git handoff admit r {key} --as {role}")),
+            "{stderr}"
+        );
     };
     refused(&["approve", "r/sign-off"], "approve");
     refused(&["run", "r"], "work");
@@ -173,15 +181,15 @@ fn a_key_is_admitted_by_whatever_names_it() {
     // Existing and duplicate roles are omitted.
     let carol = person(&repo.env, "carol");
     repo.env.handoff(["admit", "r", &carol, "--as", "work"]).success();
-    let said: Value = serde_json::from_str(
+    let answer: Value = serde_json::from_str(
         &repo.env.handoff(["admit", "r", &carol, "--as", "seal,work,own,own", "--json"]).success(),
     )
     .unwrap();
-    assert_eq!(said, json!({"schema": "git-handoff.admit/1", "run": "r", "key": carol, "roles": ["own", "seal"]}));
+    assert_eq!(answer, json!({"schema": "git-handoff.admit/1", "run": "r", "key": carol, "roles": ["own", "seal"]}));
 }
 
 #[test]
-fn what_is_no_key_is_refused_and_says_why() {
+fn admit_rejects_invalid_keys_with_a_reason() {
     let repo = begun();
     let rsa = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7";
     repo.env.write("home/two", &format!("{}\n{}\n", line(&repo), line(&repo)));
@@ -198,8 +206,8 @@ fn what_is_no_key_is_refused_and_says_why() {
         ("SHA256:abc", &format!("\"SHA256:abc\" {neither}")),
         (rsa, "this is no public key that can sign here"),
     ] {
-        let said = repo.env.handoff(["admit", "r", form, "--as", "own"]).exit(2).stderr;
-        assert_eq!(find_line(&said, "error: "), format!("error: {why}"), "{form}");
+        let stderr = repo.env.handoff(["admit", "r", form, "--as", "own"]).exit(2).stderr;
+        assert_eq!(find_line(&stderr, "error: "), format!("error: {why}"), "{form}");
     }
     repo.env.handoff(["admit", "r", &line(&repo), "--as", "chief"]).ends(2);
     repo.env.handoff(["admit", "r", &line(&repo), "--as", ""]).ends(2);

@@ -1,4 +1,4 @@
-//! Proofs of decisions: a key that signed nothing is never said to have decided.
+//! Proofs of decisions: a key that signed nothing never counts as the author of one.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use git_handoff::verify::{
 };
 use serde_json::json;
 
-use super::forged::{begun, decided, first, said};
+use super::forged::{begun, decided, first, write_statement};
 use super::{as_person, person, signer, waiting};
 use crate::common::chain_builder::ChainBuilder;
 use crate::common::forge::{Forge, assert_fails, assert_says, key};
@@ -29,7 +29,7 @@ fn knowing(ada: &Signer, bob: &Signer) -> Options {
     Options { signers: Some(signers), strict_signers: true, ..Options::default() }
 }
 
-/// Proves the decision of a run that was told to its end.
+/// Proves the decision of a finished run.
 fn proof(forge: &Forge, chain_builder: ChainBuilder<'_>) -> Proof {
     forge.finish(chain_builder);
     prove::item(&forge.store, RUN, &"sign-off".parse().unwrap(), None).unwrap()
@@ -42,7 +42,7 @@ fn check(proof: &Proof, options: &Options) -> Report {
 /// A run in which Bob decided, by an entry that is bent before its conductor seals it.
 fn sealed(forge: &Forge, bob: &Signer, bend: impl FnOnce(&mut ItemDecided)) -> Proof {
     let honest = decided(&begun(forge, bob, Role::Approve), bob);
-    let statement = said(forge, bob, first(forge, bob), &honest);
+    let statement = write_statement(forge, bob, first(forge, bob), &honest);
     let mut event = ItemDecided { said: Some(statement), ..honest };
     bend(&mut event);
     let mut chain_builder = begun(forge, bob, Role::Approve);
@@ -85,8 +85,8 @@ fn a_decision_without_its_statement_is_by_the_word_of_who_sealed() {
     assert!(text.contains(&line) && !text.contains("bob@example.com"), "{text}");
     let row = format!("; that sign-off was approved is a claim of the key that sealed: nothing here is signed by {by}");
     assert!(report.rows.signature.detail.ends_with(&row), "{text}");
-    let said = json!([{ "item": "sign-off", "decision": "approved", "by": by, "signed": false, "onWordOf": ada, "roleShown": false }]);
-    assert_eq!(report.to_json()["decisions"], said);
+    let expected = json!([{ "item": "sign-off", "decision": "approved", "by": by, "signed": false, "onWordOf": ada, "roleShown": false }]);
+    assert_eq!(report.to_json()["decisions"], expected);
     // A key that is revoked or not known fails by being named, so that it is no use to leave its
     // statement out.
     let revoked = Options { revoked: [(by.clone(), None)].into(), ..options.clone() };
@@ -99,15 +99,15 @@ fn a_decision_without_its_statement_is_by_the_word_of_who_sealed() {
         "entry 4: the decision: the key SHA256:… is not known to the signers",
     );
     // The run itself says that the entry is by another key.
-    let report = forge.verify_with(&options);
-    assert_fails(&report, "signature", "role, entry 4");
-    assert_eq!(report.decisions[0].voucher, Voucher::Writer(ada));
-    let text = report.to_text(false);
-    insta::assert_snapshot!(find_row(&text, "decided"), @"─ decided    sign-off approved according to the key that wrote the entry, ada@example.com: SHA256:4A9jyZBOhnKZvcGQ6TRFbf5Gymb41AfYvYaVmWHD+G4 did not sign it");
+    let second_report = forge.verify_with(&options);
+    assert_fails(&second_report, "signature", "role, entry 4");
+    assert_eq!(second_report.decisions[0].voucher, Voucher::Writer(ada));
+    let second_text = second_report.to_text(false);
+    insta::assert_snapshot!(find_row(&second_text, "decided"), @"─ decided    sign-off approved according to the key that wrote the entry, ada@example.com: SHA256:4A9jyZBOhnKZvcGQ6TRFbf5Gymb41AfYvYaVmWHD+G4 did not sign it");
 }
 
 #[test]
-fn what_the_sealing_key_decided_needs_no_statement() {
+fn decision_of_the_sealing_key_needs_no_statement() {
     let forge = Forge::new();
     let bob = key(forge.path(), 2);
     let proof = sealed(&forge, &bob, |e| (e.by, e.said) = (forge.signer.fingerprint(), None));
@@ -123,18 +123,18 @@ fn a_statement_that_is_not_the_decision_proves_nothing() {
         ("another key's statement", |forge, _, e| {
             let eve = key(forge.path(), 3);
             let own = ItemDecided { by: eve.fingerprint(), said: None, ..e.clone() };
-            e.said = Some(said(forge, &eve, first(forge, &key(forge.path(), 2)), &own));
+            e.said = Some(write_statement(forge, &eve, first(forge, &key(forge.path(), 2)), &own));
         }),
         ("a statement about another item", |forge, bob, e| {
             let other = ItemDecided { item: "build".parse().unwrap(), said: None, ..e.clone() };
-            e.said = Some(said(forge, bob, first(forge, bob), &other));
+            e.said = Some(write_statement(forge, bob, first(forge, bob), &other));
         }),
         ("a statement about another run of this name", |forge, bob, e| {
-            e.said = Some(said(forge, bob, Digest::of(b"another run"), &e.clone()));
+            e.said = Some(write_statement(forge, bob, Digest::of(b"another run"), &e.clone()));
         }),
         ("a statement about other products", |forge, bob, e| {
             let other = ItemDecided { about: BTreeMap::default(), said: None, ..e.clone() };
-            e.said = Some(said(forge, bob, first(forge, bob), &other));
+            e.said = Some(write_statement(forge, bob, first(forge, bob), &other));
         }),
         ("a statement whose signature does not match", |_, _, e| {
             e.said = Some(e.said.take().unwrap().replace("\"actor\": \"", "\"actor\": \"x"));
@@ -160,8 +160,8 @@ fn a_statement_from_one_proof_is_of_no_use_in_another() {
     let statement = honest.shown[0].entry["said"].clone();
     let other = Forge::new();
     // The same run by another key begins with another entry 0.
-    let told = begun(&other, &bob, Role::Approve);
-    let mut event = decided(&told, &bob);
+    let run = begun(&other, &bob, Role::Approve);
+    let mut event = decided(&run, &bob);
     event.said = Some(statement.as_str().unwrap().to_owned());
     let mut chain_builder = ChainBuilder::submit(&other, &super::forged::PLAN.replace("[\"true\"]", "[\"false\"]"));
     chain_builder.add(Event::RunAdmitted(git_handoff::model::entry::RunAdmitted {
@@ -177,10 +177,10 @@ fn a_statement_from_one_proof_is_of_no_use_in_another() {
     assert_eq!(report.headline, "NOT PROVEN", "{}", report.to_text(false));
     assert!(!report.to_text(false).contains("bob@example.com"));
     // Later additions and removals are not under the root.
-    for said in [None, Some(statement)] {
+    for given in [None, Some(statement)] {
         let mut bent = sealed(&Forge::new(), &bob, |e| e.said = None);
-        match said {
-            Some(said) => bent.shown[0].entry["said"] = said,
+        match given {
+            Some(value) => bent.shown[0].entry["said"] = value,
             None => drop(bent.shown[0].entry.as_object_mut().unwrap().remove("by")),
         }
         assert_eq!(check(&bent, &knowing(&forge.signer, &bob)).headline, "NOT PROVEN");
@@ -192,8 +192,8 @@ fn a_statement_with_a_place_in_its_log_names_the_entry_before_it() {
     let forge = Forge::new();
     let bob = key(forge.path(), 2);
     let event = decided(&begun(&forge, &bob, Role::Approve), &bob);
-    let _first = said(&forge, &bob, first(&forge, &bob), &event);
-    let second = said(&forge, &bob, first(&forge, &bob), &event);
+    let _first = write_statement(&forge, &bob, first(&forge, &bob), &event);
+    let second = write_statement(&forge, &bob, first(&forge, &bob), &event);
     let (Decoded { entry, parents, .. }, by) = read_statement(second.as_bytes()).unwrap();
     assert_eq!((entry.seq, parents.len(), by), (1, 1, bob.fingerprint()));
     // The key itself signs an entry 1 whose commit has no parent.
@@ -230,19 +230,19 @@ fn the_program_names_no_key_that_signed_nothing() {
     let decided = &report["decisions"][0];
     assert_eq!((&decided["by"], &decided["signed"]), (&bob.fingerprint().into(), &false.into()));
     // In the run Bob's entry stands with its signature.
-    let report: serde_json::Value =
+    let verify_report: serde_json::Value =
         serde_json::from_str(&repo.env.handoff(["verify", "--json", "r"]).success()).unwrap();
-    assert_eq!(report["decisions"][0]["signed"], true);
-    assert_eq!(report["signers"][1]["admitted"]["roles"], json!(["approve"]));
-    let said = repo.env.handoff(["verify", "r"]).exit(0);
+    assert_eq!(verify_report["decisions"][0]["signed"], true);
+    assert_eq!(verify_report["signers"][1]["admitted"]["roles"], json!(["approve"]));
+    let output = repo.env.handoff(["verify", "r"]).exit(0);
     let admitted = format!(
         "valid, key {} not known to you, admitted as approve in entry 0 by this repository's key",
         bob.fingerprint()
     );
-    assert!(said.stdout.contains(&admitted), "{said}");
-    assert_eq!(verdict(&said.stdout), "─ INTACT · unknown key");
-    insta::assert_snapshot!(said.stderr, @"hint: if you trust the owner of that key: add the line that `git handoff key` prints there to the file of handoff.signers or gpg.ssh.allowedSignersFile; if neither is set: git config handoff.signers FILE");
-    // A snapshot tells a run that Bob approved from one that its author approved.
+    assert!(output.stdout.contains(&admitted), "{output}");
+    assert_eq!(verdict(&output.stdout), "─ INTACT · unknown key");
+    insta::assert_snapshot!(output.stderr, @"hint: if you trust the owner of that key: add the line that `git handoff key` prints there to the file of handoff.signers or gpg.ssh.allowedSignersFile; if neither is set: git config handoff.signers FILE");
+    // Snapshots of a run approved by Bob and of one approved by its author differ.
     let file = repo.plan("own", &super::items());
     repo.env.handoff(["run", &file]).ends(4);
     repo.env.handoff(["approve", "own/sign-off"]).success();

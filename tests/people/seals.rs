@@ -56,14 +56,14 @@ fn check(proof: &Proof, options: &Options) -> Report {
 fn a_key_seals_that_an_owner_of_entry_0_admitted() {
     let forge = Forge::new();
     let bob = key(forge.path(), 2);
-    let told = rotated(&forge, &bob);
+    let chain = rotated(&forge, &bob);
     let report = forge.verify();
     assert!(report.intact, "{}", report.to_text(false));
-    check_incoming(&forge.store, Chain::Run(&told.run), None, told.head.commit.unwrap()).unwrap();
+    check_incoming(&forge.store, Chain::Run(&chain.run), None, chain.head.commit.unwrap()).unwrap();
     let proof = proof(&forge);
-    let report = check(&proof, &forge.options());
-    assert!(report.intact && report.headline.starts_with("PROVEN"), "{}", report.to_text(false));
-    let keys: Vec<_> = report.signers.iter().map(|signer| signer.fingerprint.clone()).collect();
+    let second_report = check(&proof, &forge.options());
+    assert!(second_report.intact && second_report.headline.starts_with("PROVEN"), "{}", second_report.to_text(false));
+    let keys: Vec<_> = second_report.signers.iter().map(|signer| signer.fingerprint.clone()).collect();
     assert_eq!(keys, [forge.signer.fingerprint(), bob.fingerprint()]);
     assert_eq!(Proof::parse(&format::canonical(&proof)).unwrap(), proof);
 }
@@ -79,17 +79,17 @@ fn a_log_of_the_key_that_was_admitted_to_seal_anchors_the_run() {
     chain_builder.done("build", &[]);
     chain_builder.seal();
     chain_builder.by(&bob);
-    let told = chain_builder.write(&forge.signer);
+    let chain = chain_builder.write(&forge.signer);
     assert_eq!(forge.verify().headline, "NOT ANCHORED");
     // It speaks against the run as that of any writer does.
-    forge.log_as(&told, &bob, |sealed| sealed.root = Some(Digest::of(b"another")));
+    forge.log_as(&chain, &bob, |sealed| sealed.root = Some(Digest::of(b"another")));
     assert_says(&forge.verify(), "anchor", "refs/handoff/logs/SHA256%3A… holds the root …, recomputed is …");
-    let forge = Forge::new();
-    let bob = key(forge.path(), 2);
-    let told = rotated(&forge, &bob);
-    forge.git(&["update-ref", "-d", &format::log_ref(&forge.signer.fingerprint())]);
-    forge.log(&told, &bob);
-    let report = forge.verify();
+    let second_forge = Forge::new();
+    let second_bob = key(second_forge.path(), 2);
+    let rotated_chain = rotated(&second_forge, &second_bob);
+    second_forge.git(&["update-ref", "-d", &format::log_ref(&second_forge.signer.fingerprint())]);
+    second_forge.log(&rotated_chain, &second_bob);
+    let report = second_forge.verify();
     assert!(report.intact, "{}", report.to_text(false));
 }
 
@@ -104,46 +104,46 @@ fn no_other_key_lets_a_key_seal() {
         ("no key did", |_, _, _| {}, "entry 3 is signed by SHA256:…, which is not among the run's writers"),
         (
             "it did so itself",
-            |chain_builder, first, [bob, _]| {
-                chain_builder.add(admission(bob, Role::Seal, Some(first)));
-                chain_builder.by(bob);
+            |chain_builder, first, [approver, _]| {
+                chain_builder.add(admission(approver, Role::Seal, Some(first)));
+                chain_builder.by(approver);
             },
             "entry 1 is signed by SHA256:…, which is not among the run's writers",
         ),
         (
             "an owner did that came later",
-            |chain_builder, first, [bob, eve]| {
-                chain_builder.add(admission(eve, Role::Own, None));
-                chain_builder.add(admission(bob, Role::Seal, Some(first)));
-                chain_builder.by(eve);
+            |chain_builder, first, [approver, stranger]| {
+                chain_builder.add(admission(stranger, Role::Own, None));
+                chain_builder.add(admission(approver, Role::Seal, Some(first)));
+                chain_builder.by(stranger);
             },
             "entry 2 is signed by SHA256:…, which entry 0 does not name as an owner, and so cannot give the \
              role seal",
         ),
         (
             "it may only seal another run",
-            |chain_builder, _, [bob, _]| {
-                chain_builder.add(admission(bob, Role::Seal, Some(Digest::of(b"another"))));
+            |chain_builder, _, [approver, _]| {
+                chain_builder.add(admission(approver, Role::Seal, Some(Digest::of(b"another"))));
             },
             "entry 1 is signed by SHA256:…, but admits a sealing key to a run with another entry 0",
         ),
         (
             "it was given all else",
-            |chain_builder, _, [bob, _]| {
+            |chain_builder, _, [approver, _]| {
                 for role in Role::SUBMITTER {
-                    chain_builder.add(admission(bob, role, None));
+                    chain_builder.add(admission(approver, role, None));
                 }
             },
             "entry 7 is signed by SHA256:…, which does not have the role seal",
         ),
     ];
     for (what, admit, why) in stories {
-        let forge = Forge::new();
-        let told = sealed_by(&forge, &bob, |chain_builder, first| admit(chain_builder, first, [&bob, &eve]));
+        let second_forge = Forge::new();
+        let chain = sealed_by(&second_forge, &bob, |chain_builder, first| admit(chain_builder, first, [&bob, &eve]));
         println!("{what}");
-        assert_says(&forge.verify(), "signature", why);
-        check_incoming(&forge.store, Chain::Run(&told.run), None, told.head.commit.unwrap()).unwrap_err();
-        let report = check(&proof(&forge), &forge.options());
+        assert_says(&second_forge.verify(), "signature", why);
+        check_incoming(&second_forge.store, Chain::Run(&chain.run), None, chain.head.commit.unwrap()).unwrap_err();
+        let report = check(&proof(&second_forge), &second_forge.options());
         let row = &report.rows.signature;
         assert_eq!(row.state, State::Failed, "{what}: {}", row.detail);
     }
@@ -173,13 +173,13 @@ fn an_admission_names_entry_0_where_it_is_one_to_seal_and_nowhere_else() {
         let bob = key(forge.path(), 2);
         let mut chain_builder = ChainBuilder::submit(&forge, PLAN);
         chain_builder.add(admission(&bob, role, first));
-        let told = chain_builder.write(&forge.signer);
+        let chain = chain_builder.write(&forge.signer);
         assert_says(
             &forge.verify(),
             "chain",
             "commit …: `first` belongs to an admission with the role seal, and to no other",
         );
-        let bytes = told.links[1].entry.canonical();
+        let bytes = chain.links[1].entry.canonical();
         assert_eq!(
             Entry::parse(&bytes).unwrap_err().to_string(),
             "`first` belongs to an admission with the role seal, and to no other"
@@ -215,63 +215,63 @@ fn bent(bend: impl FnOnce(&Forge, &Signer, &mut Proof)) -> Report {
 
 #[test]
 fn a_proof_shows_the_admission_that_its_seal_rests_on() {
-    let commit = |forge: &Forge, told: &BuiltChain, at: usize| {
-        String::from_utf8(forge.store.read(told.links[at].commit).unwrap().1).unwrap()
+    let commit = |forge: &Forge, chain: &BuiltChain, at: usize| {
+        String::from_utf8(forge.store.read(chain.links[at].commit).unwrap().1).unwrap()
     };
     // Without an admission.
     let report = bent(|_, _, proof| proof.admitted = None);
     assert_says(&report, "signature", "entry 4 is signed by SHA256:…, which is not among the run's writers");
     // One that stands in no place.
-    let report = bent(|_, _, proof| proof.admitted.as_mut().unwrap().path = None);
-    assert_says(&report, "root", "entry 1 is not under the root …");
+    let no_path_report = bent(|_, _, proof| proof.admitted.as_mut().unwrap().path = None);
+    assert_says(&no_path_report, "root", "entry 1 is not under the root …");
     // Another entry of the run.
-    let report = bent(|_, _, proof| {
+    let other_entry_report = bent(|_, _, proof| {
         proof.admitted = Some(Signed { commit: proof.first.commit.clone(), path: proof.first.path.clone() });
     });
-    assert_says(&report, "chain", "the admission has 0 parents");
+    assert_says(&other_entry_report, "chain", "the admission has 0 parents");
     // With another key's.
-    let report = bent(|_, bob, proof| {
+    let other_key_report = bent(|_, bob, proof| {
         let other = Forge::new();
         let eve = key(other.path(), 3);
         let first = first(&other);
-        let told = sealed_by(&other, bob, |chain_builder, _| {
+        let other_chain = sealed_by(&other, bob, |chain_builder, _| {
             chain_builder.add(admission(&eve, Role::Seal, Some(first)));
         });
-        proof.admitted.as_mut().unwrap().commit = commit(&other, &told, 1);
+        proof.admitted.as_mut().unwrap().commit = commit(&other, &other_chain, 1);
     });
-    assert_says(&report, "chain", "the admission is not one of the key that sealed");
+    assert_says(&other_key_report, "chain", "the admission is not one of the key that sealed");
     // With the admission to another run of this name by the same owner.
-    let report = bent(|_, bob, proof| {
+    let unlinked_report = bent(|_, bob, proof| {
         let other = Forge::new();
-        let told = sealed_by(&other, bob, |chain_builder, _| {
+        let unlinked_chain = sealed_by(&other, bob, |chain_builder, _| {
             chain_builder.add(admission(bob, Role::Seal, Some(Digest::of(b"another entry 0"))));
         });
-        proof.admitted.as_mut().unwrap().commit = commit(&other, &told, 1);
+        proof.admitted.as_mut().unwrap().commit = commit(&other, &unlinked_chain, 1);
     });
     assert_says(
-        &report,
+        &unlinked_report,
         "signature",
         "entry 1 is signed by SHA256:…, but admits a sealing key to a run with another entry 0",
     );
     // One that the key signed itself.
-    let report = bent(|forge, bob, proof| {
+    let unsealed_report = bent(|forge, bob, proof| {
         let other = Forge::new();
         let first = first(forge);
-        let told = sealed_by(&other, bob, |chain_builder, _| {
+        let unsealed_chain = sealed_by(&other, bob, |chain_builder, _| {
             chain_builder.add(admission(bob, Role::Seal, Some(first)));
             chain_builder.by(bob);
         });
-        proof.admitted.as_mut().unwrap().commit = commit(&other, &told, 1);
+        proof.admitted.as_mut().unwrap().commit = commit(&other, &unsealed_chain, 1);
     });
-    assert_says(&report, "signature", "entry 1 is signed by SHA256:…, which is not among the run's writers");
+    assert_says(&unsealed_report, "signature", "entry 1 is signed by SHA256:…, which is not among the run's writers");
     // One that is shown where entry 0 names the key that sealed.
     let forge = Forge::new();
     let bob = key(forge.path(), 2);
-    let told = sealed_by(&forge, &forge.signer.clone(), |chain_builder, first| {
+    let signers_chain = sealed_by(&forge, &forge.signer.clone(), |chain_builder, first| {
         chain_builder.add(admission(&bob, Role::Seal, Some(first)));
     });
     let mut proof = proof(&forge);
     assert!(proof.admitted.is_none());
-    proof.admitted = Some(Signed { commit: commit(&forge, &told, 1), path: proof.first.path.clone() });
+    proof.admitted = Some(Signed { commit: commit(&forge, &signers_chain, 1), path: proof.first.path.clone() });
     assert_says(&check(&proof, &forge.options()), "chain", "the admission is not one of the key that sealed");
 }

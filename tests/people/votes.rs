@@ -56,7 +56,7 @@ fn votes_about_the_same_are_so_in_whatever_order_they_name_it() {
     let repo = TestRepo::new();
     let item = |id: &str| json!({ "id": id, "executor": "command", "inputs": { "command": "true" } });
     let vote = |id: &str, on: [&str; 2]| json!({ "id": id, "executor": "approval", "depends_on": on });
-    let gate = |item: &str| json!({ "id": format!("gate-{item}"), "gate": { "item": item, "votes": true } });
+    let gate = |subject: &str| json!({ "id": format!("gate-{subject}"), "gate": { "item": subject, "votes": true } });
     let plan = json!({
         "id": "v",
         "items": [item("a"), item("b"), vote("one", ["a", "b"]), vote("two", ["b", "a"])],

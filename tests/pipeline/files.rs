@@ -7,7 +7,7 @@ use crate::common::report::find_line;
 use crate::common::{Environment, assert_output};
 
 #[test]
-fn every_mistake_is_told_at_once_with_its_place() {
+fn pipeline_check_lists_every_mistake_with_its_position() {
     let env = Environment::empty();
     let bad = json!({
         "schemaVersion": 2, "id": "Dev", "output": 1, "outputEdgeType": "", "inputEdgeTypes": { "a": "", "b": 3 },
@@ -20,11 +20,11 @@ fn every_mistake_is_told_at_once_with_its_place() {
     // No repository is needed to check one.
     let output = env.handoff_in("", ["pipeline", "validate", "bad.json"]).exit(1);
     assert_output!("pipeline_bad", output);
-    let output = env.handoff_in("", ["pipeline", "validate", "bad.json", "--json"]).exit(1);
-    let verdict: Value = serde_json::from_str(&output.stdout).unwrap();
+    let pipeline_output = env.handoff_in("", ["pipeline", "validate", "bad.json", "--json"]).exit(1);
+    let verdict: Value = serde_json::from_str(&pipeline_output.stdout).unwrap();
     assert_eq!((&verdict["valid"], verdict["problems"].as_array().unwrap().len()), (&json!(false), 20), "{verdict}");
 
-    for (text, said) in [
+    for (text, message) in [
         ("{", "not-json: not valid JSON: EOF while parsing an object at line 1 column 1"),
         ("[]", "wrong-type: expected an object, found an array"),
         (r#"{"schemaVersion":1,"id":"a.b","blocks":[]}"#, "bad-pipeline at blocks: a pipeline has at least one block"),
@@ -34,20 +34,20 @@ fn every_mistake_is_told_at_once_with_its_place() {
         ),
     ] {
         env.write("one.json", text);
-        let output = env.handoff_in("", ["pipeline", "validate", "one.json"]).exit(1);
-        assert_eq!(output.stdout, format!("{said}\n"), "{text}");
+        let one_output = env.handoff_in("", ["pipeline", "validate", "one.json"]).exit(1);
+        assert_eq!(one_output.stdout, format!("{message}\n"), "{text}");
     }
     let many = spec("a.b", &vec![agent(); 101]);
     env.write("many.json", &many);
-    let output = env.handoff_in("", ["pipeline", "validate", "many.json"]).exit(1);
-    insta::assert_snapshot!(output.stdout, @"bad-pipeline at blocks: 101 blocks; at most 100 are allowed");
+    let many_output = env.handoff_in("", ["pipeline", "validate", "many.json"]).exit(1);
+    insta::assert_snapshot!(many_output.stdout, @"bad-pipeline at blocks: 101 blocks; at most 100 are allowed");
     env.write("large.json", &" ".repeat((256 << 10) + 1));
-    let output = env.handoff_in("", ["pipeline", "validate", "large.json"]).exit(1);
-    assert!(output.stdout.starts_with("too-large"), "{}", output.stdout);
+    let large_output = env.handoff_in("", ["pipeline", "validate", "large.json"]).exit(1);
+    assert!(large_output.stdout.starts_with("too-large"), "{}", large_output.stdout);
 }
 
 #[test]
-fn pipelines_are_added_listed_and_shown() {
+fn pipelines_can_be_added_listed_and_printed() {
     let repo = repo();
     let (env, json) = (&repo.env, |text: String| serde_json::from_str::<Value>(&text).unwrap());
     env.write("bad.json", "{}");
@@ -59,18 +59,18 @@ fn pipelines_are_added_listed_and_shown() {
     env.write("spec.json", "{}");
     assert_output!("pipeline_list", env.handoff(["pipeline", "list"]));
     assert_output!("pipeline_shown", env.handoff(["pipeline", "show", "dev.check"]));
-    let shown = json(env.handoff(["pipeline", "show", hash, "--json"]).success());
+    let stored = json(env.handoff(["pipeline", "show", hash, "--json"]).success());
     assert_eq!(
-        (&shown["id"], &shown["pinned"], &shown["registered"]),
+        (&stored["id"], &stored["pinned"], &stored["registered"]),
         (&json!("dev.check"), &json!(first), &json!(true))
     );
-    assert_eq!(shown["spec"]["blocks"][1]["command"], "cargo test");
+    assert_eq!(stored["spec"]["blocks"][1]["command"], "cargo test");
 
     let second = add(&repo, "dev.check", &[agent()]);
     let list = json(env.handoff(["pipeline", "list", "--json"]).success());
     assert_eq!(list["pipelines"][0]["pinned"], json!(second));
-    let shown = json(env.handoff(["pipeline", "show", &first, "--json"]).success());
-    assert_eq!((&shown["hash"], &shown["registered"]), (&json!(hash), &json!(false)));
+    let unpinned = json(env.handoff(["pipeline", "show", &first, "--json"]).success());
+    assert_eq!((&unpinned["hash"], &unpinned["registered"]), (&json!(hash), &json!(false)));
     env.write("spec.json", &spec("dev.check", &[agent()]));
     let again = json(env.handoff(["pipeline", "add", "../spec.json", "--json"]).success());
     assert_eq!((&again["added"], &again["pinned"]), (&json!(false), &json!(second)));
@@ -89,14 +89,14 @@ fn a_plan_names_what_is_registered_and_nothing_else() {
     let env = &repo.env;
     let pinned = add(&repo, "dev.check", &[agent(), capture("patch")]);
     let zeros = format!("dev.check@sha256:{}", "0".repeat(64));
-    let refused = |name: &str, said: &str| {
+    let refused = |name: &str, reason: &str| {
         let output = env.handoff(["submit", &repo.plan("r", &[item("a", "true", name)])]).exit(1);
         assert!(
             output.stdout.starts_with("unknown-pipeline at items[0].inputs.pipeline (item \"a\", line 1): "),
             "{}",
             output.stdout
         );
-        assert!(output.stdout.contains(said), "{name}: {}", output.stdout);
+        assert!(output.stdout.contains(reason), "{name}: {}", output.stdout);
     };
     refused("dev.chekc", "did you mean `dev.check`?");
     refused("other.thing", "git handoff pipeline add FILE");
@@ -110,11 +110,13 @@ fn a_plan_names_what_is_registered_and_nothing_else() {
     // Nothing runs where people decide, so no gate would be passed.
     let mut decided = item("a", "true", "dev.check");
     decided["executor"] = json!("approval");
-    let output = env.handoff(["submit", &repo.plan("r", &[decided])]).exit(1);
+    let submit_output = env.handoff(["submit", &repo.plan("r", &[decided])]).exit(1);
     assert!(
-        output.stdout.starts_with("unknown-field at items[0].inputs.pipeline (item \"a\", line 1): people decide"),
+        submit_output
+            .stdout
+            .starts_with("unknown-field at items[0].inputs.pipeline (item \"a\", line 1): people decide"),
         "{}",
-        output.stdout
+        submit_output.stdout
     );
     // A setting may name a file of a team as well; one that cannot be used is in the way of who
     // needs it alone.

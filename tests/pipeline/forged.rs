@@ -10,7 +10,7 @@ use git_handoff::model::state::RunState;
 use git_handoff::verify::{Report, State};
 
 use crate::common::chain_builder::{ChainBuilder, point_to};
-use crate::common::forge::{Forge, blob, named};
+use crate::common::forge::{Forge, blob, store_product};
 
 pub(crate) const SPEC: &[u8] =
     br#"{"schemaVersion":1,"id":"p.one","blocks":[{"kind":"agent"},{"kind":"script","command":"true"},
@@ -40,7 +40,7 @@ fn failed(block: &mut BlockEnded) {
 }
 
 /// Tells the story of one item that is done, bent, to its end.
-fn told(bend: Bend) -> Report {
+fn verify_forged(bend: Bend) -> Report {
     let forge = Forge::new();
     forge.finish(run(&forge, bend));
     forge.verify()
@@ -49,15 +49,15 @@ fn told(bend: Bend) -> Report {
 /// A sealed run of one item with a pipeline.
 pub(crate) fn run(forge: &Forge, bend: impl FnOnce(&mut ChainBuilder<'_>, &Forge)) -> ChainBuilder<'_> {
     let mut run = ChainBuilder::submit(forge, PLAN);
-    let spec = named(forge, SPEC);
+    let spec = store_product(forge, SPEC);
     let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
     e.pipelines.insert("p.one".to_owned(), spec);
     run.state.pipelines.insert("p.one".to_owned(), spec);
     run.fire_with("a", |manifest| manifest.pipeline = Some(spec.sha256));
     run.done("a", &[("patch", b"diff\n")]);
-    let Event::ItemReconciled(e) = &mut run.drafts[2].event else { panic!() };
-    e.blocks = honest();
-    e.verify = Some(Verified { passed: true, by: VerifiedBy::Command });
+    let Event::ItemReconciled(reconciled) = &mut run.drafts[2].event else { panic!() };
+    reconciled.blocks = honest();
+    reconciled.verify = Some(Verified { passed: true, by: VerifiedBy::Command });
     bend(&mut run, forge);
     run.seal();
     run
@@ -80,24 +80,26 @@ pub(crate) fn forged(what: &str) -> Bend {
 
 const FORGED: &[(&str, &str, Bend)] = &[
     ("a block more than the pipeline has", "plan", |run, _| {
-        blocks(run, |told| told.push(block(4, BlockKind::Capture)));
+        blocks(run, |blocks| blocks.push(block(4, BlockKind::Capture)));
     }),
-    ("a block fewer", "plan", |run, _| blocks(run, |told| told.truncate(3))),
+    ("a block fewer", "plan", |run, _| blocks(run, |blocks| blocks.truncate(3))),
     ("no block at all", "plan", |run, _| blocks(run, Vec::clear)),
-    ("a block of another kind", "plan", |run, _| blocks(run, |told| told[0] = block(0, BlockKind::Script))),
-    ("blocks that changed places", "plan", |run, _| blocks(run, |told| told.swap(0, 1))),
-    ("a gate that did not pass, of an item that is done", "plan", |run, _| blocks(run, |told| failed(&mut told[1]))),
+    ("a block of another kind", "plan", |run, _| blocks(run, |blocks| blocks[0] = block(0, BlockKind::Script))),
+    ("blocks that changed places", "plan", |run, _| blocks(run, |blocks| blocks.swap(0, 1))),
+    ("a gate that did not pass, of an item that is done", "plan", |run, _| {
+        blocks(run, |blocks| failed(&mut blocks[1]));
+    }),
     ("a gate that is said to have passed with 1", "plan", |run, _| {
-        blocks(run, |told| told[1].exit = Some(Exit { code: Some(1), signal: None }));
+        blocks(run, |blocks| blocks[1].exit = Some(Exit { code: Some(1), signal: None }));
     }),
     ("a gate that is said to have checked", "plan", |run, _| {
-        blocks(run, |told| told[1].verify = Some(Verified { passed: true, by: VerifiedBy::Command }));
+        blocks(run, |blocks| blocks[1].verify = Some(Verified { passed: true, by: VerifiedBy::Command }));
     }),
-    ("a check that failed and is said to have passed", "plan", |run, _| blocks(run, |told| failed(&mut told[2]))),
+    ("a check that failed and is said to have passed", "plan", |run, _| blocks(run, |blocks| failed(&mut blocks[2]))),
     ("a check that failed, of an item that is green", "plan", |run, _| {
-        blocks(run, |told| {
-            failed(&mut told[2]);
-            told[2].verify = Some(Verified { passed: false, by: VerifiedBy::Command });
+        blocks(run, |blocks| {
+            failed(&mut blocks[2]);
+            blocks[2].verify = Some(Verified { passed: false, by: VerifiedBy::Command });
         });
     }),
     ("a product that no block took", "plan", |run, _| {
@@ -123,9 +125,9 @@ const FORGED: &[(&str, &str, Bend)] = &[
         dispatched(run, forge, |manifest| manifest.pipeline = Some(Digest::of(b"other")));
     }),
     ("a try that went on behind a gate that did not pass", "plan", |run, _| {
-        again(run, |told| {
-            told.truncate(3);
-            failed(&mut told[1]);
+        again(run, |blocks| {
+            blocks.truncate(3);
+            failed(&mut blocks[1]);
         });
     }),
 ];
@@ -144,7 +146,7 @@ impl Replaced for [u8] {
 /// Seals other bytes under a name.
 pub(crate) fn seal_other(run: &mut ChainBuilder<'_>, forge: &Forge, name: &str, bytes: &[u8]) {
     let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
-    e.pipelines.insert(name.to_owned(), named(forge, bytes));
+    e.pipelines.insert(name.to_owned(), store_product(forge, bytes));
 }
 
 /// Points at another blob for the pipeline.
@@ -157,7 +159,7 @@ fn dispatched(run: &mut ChainBuilder<'_>, forge: &Forge, bend: impl FnOnce(&mut 
     let Event::ItemFired(e) = &mut run.drafts[1].event else { panic!() };
     let mut manifest = Manifest::parse(&forge.store.read_blob(e.manifest.oid).unwrap()).unwrap();
     bend(&mut manifest);
-    e.manifest = named(forge, &manifest.canonical());
+    e.manifest = store_product(forge, &manifest.canonical());
 }
 
 /// Inserts a failed attempt with modified blocks before the honest one.
@@ -175,32 +177,32 @@ fn again(run: &mut ChainBuilder<'_>, bend: impl FnOnce(&mut Vec<BlockEnded>)) {
     bend(&mut e.blocks);
     let digest = Digest::of(SPEC);
     run.fire_with("a", |manifest| manifest.pipeline = Some(digest));
-    let Event::ItemReconciled(e) = ended.event else { panic!() };
-    let (told, verify) = (e.blocks, e.verify);
+    let Event::ItemReconciled(old_end) = ended.event else { panic!() };
+    let (blocks, verify) = (old_end.blocks, old_end.verify);
     run.done("a", &[("patch", b"diff\n")]);
-    let Event::ItemReconciled(e) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
-    (e.blocks, e.verify) = (told, verify);
+    let Event::ItemReconciled(new_end) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
+    (new_end.blocks, new_end.verify) = (blocks, verify);
 }
 
 #[test]
 fn an_honest_story_holds() {
-    let report = told(|_, _| {});
+    let report = verify_forged(|_, _| {});
     assert_eq!(failing(&report), Vec::<&str>::new(), "{}", report.to_text(false));
     assert!(report.intact);
-    let report = told(|run, _| {
-        again(run, |told| {
-            told.truncate(2);
-            failed(&mut told[1]);
+    let second_report = verify_forged(|run, _| {
+        again(run, |blocks| {
+            blocks.truncate(2);
+            failed(&mut blocks[1]);
         });
     });
-    assert!(report.intact, "{}", report.to_text(false));
+    assert!(second_report.intact, "{}", second_report.to_text(false));
 }
 
 #[test]
-fn what_no_pipeline_comes_to_is_tampering() {
+fn verify_rejects_blocks_outside_the_pipeline() {
     let mut found = Vec::new();
     for (what, rows, bend) in FORGED {
-        let report = told(*bend);
+        let report = verify_forged(*bend);
         let mut failing = failing(&report);
         failing.sort_unstable();
         if failing.join(" ") != *rows || report.headline != "TAMPERED" {

@@ -210,11 +210,11 @@ fn elsewhere() -> Vec<String> {
 
 #[test]
 fn every_code_is_reported_where_it_belongs() {
-    let mut seen = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for Case(plan, expected) in all() {
         let problems = check(&plan).expect_err(&plan.to_string());
         assert_eq!(lines(&problems), expected, "{plan}");
-        seen.extend(problems.iter().map(|problem| problem.code.as_str().to_owned()));
+        reported.extend(problems.iter().map(|problem| problem.code.as_str().to_owned()));
     }
     let elsewhere = elsewhere();
     assert_eq!(
@@ -228,17 +228,17 @@ fn every_code_is_reported_where_it_belongs() {
             "too-large "
         ]
     );
-    seen.extend(elsewhere.iter().map(|line| line.split(' ').next().unwrap().to_owned()));
+    reported.extend(elsewhere.iter().map(|line| line.split(' ').next().unwrap().to_owned()));
     // Sources outside the run are checked against the repository: see `elsewhere`.
-    seen.insert("bad-source".to_owned());
+    reported.insert("bad-source".to_owned());
     // Bases and files are looked for there too: see `plan::located`.
-    seen.extend(["missing-base".to_owned(), "missing-artifact".to_owned()]);
+    reported.extend(["missing-base".to_owned(), "missing-artifact".to_owned()]);
     // Problems of a pipeline's file are reported when it is read.
     let of_pipeline = Spec::parse(br#"{"schemaVersion":1,"id":"a.b","blocks":[]}"#).expect_err("it has no block");
     assert_eq!(lines(&of_pipeline), ["bad-pipeline blocks"]);
-    seen.insert("bad-pipeline".to_owned());
+    reported.insert("bad-pipeline".to_owned());
     let all: BTreeSet<String> = Code::ALL.iter().map(|code| code.as_str().to_owned()).collect();
-    assert_eq!(seen, all);
+    assert_eq!(reported, all);
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn refused(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_is_ambiguous_is_refused_with_its_path() {
+fn ambiguous_json_is_rejected_with_its_path() {
     assert_eq!(
         refused(r#"{"a":{"x y":1,"x y":2},"b":[1,{"c":1,"c":1}]}"#),
         [r#"duplicate-key a["x y"]"#, "duplicate-key b[1].c"]
@@ -62,7 +62,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn what_is_plain_reads_as_by_any_other_reader(value in any_json()) {
+    fn plain_json_matches_other_readers(value in any_json()) {
         prop_assert_eq!(parse(value.to_string().as_bytes()).unwrap(), value);
     }
 

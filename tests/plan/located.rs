@@ -11,7 +11,7 @@ fn verdict(repo: &TestRepo, words: &[&str], exit: i32) -> Value {
 }
 
 #[test]
-fn a_problem_is_named_by_item_and_line() {
+fn problem_is_reported_with_item_and_line() {
     let repo = TestRepo::new();
     repo.env.write(
         "plan.json",
@@ -29,12 +29,12 @@ fn a_problem_is_named_by_item_and_line() {
   ]
 }"#,
     );
-    let said = repo.env.handoff(["validate", "../plan.json"]).exit(1);
+    let output = repo.env.handoff(["validate", "../plan.json"]).exit(1);
     for line in [
         "unknown-executor at items[1].executor (item \"second\", line 7): no executor \"nobody\" is registered here",
         "unknown-dependency at items[1].depends_on[1] (item \"second\", line 10): there is no item \"third\" in this run",
     ] {
-        assert!(said.stdout.lines().any(|found| found == line), "{line}\n{said}");
+        assert!(output.stdout.lines().any(|found| found == line), "{line}\n{output}");
     }
     let problems = verdict(&repo, &[], 1)["problems"].clone();
     let found: Vec<_> =
@@ -45,9 +45,9 @@ fn a_problem_is_named_by_item_and_line() {
     );
     // A submission says the same of the file, under whatever id.
     for words in [&["submit", "../plan.json"][..], &["submit", "../plan.json", "--id", "other"]] {
-        let said = repo.env.handoff(words).exit(1);
+        let second_output = repo.env.handoff(words).exit(1);
         assert_eq!(
-            said.stdout,
+            second_output.stdout,
             "unknown-dependency at items[1].depends_on[1] (item \"second\", line 10): there is no item \"third\" in this run\nunknown-executor at items[1].executor (item \"second\", line 7): no executor \"nobody\" is registered here\n"
         );
     }
@@ -74,8 +74,8 @@ fn a_base_and_artifacts_that_are_not_there_are_found() {
     // Command-line options take precedence and have no line.
     assert_eq!(codes(&["--base", "HEAD"], 1), ["missing-artifact artifacts.spec"]);
     assert_eq!(codes(&["--base", "elsewhere"], 1), ["missing-base ", "missing-artifact artifacts.spec"]);
-    let said = repo.env.handoff(["validate", "../plan.json"]).exit(1);
-    insta::assert_snapshot!(said.stdout, @r#"
+    let output = repo.env.handoff(["validate", "../plan.json"]).exit(1);
+    insta::assert_snapshot!(output.stdout, @r#"
     missing-base at base (line 5): the base "nowhere" is not a commit here
     missing-artifact at artifacts.spec (line 3): the file ../gone.md cannot be read: No such file or directory (os error 2)
     "#);

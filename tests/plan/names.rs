@@ -179,7 +179,7 @@ proptest! {
     }
 
     #[test]
-    fn what_decodes_encodes_back(segment in "([a-z.]|%2E|%[0-9A-F]{2}){1,8}") {
+    fn decoded_names_encode_back(segment in "([a-z.]|%2E|%[0-9A-F]{2}){1,8}") {
         if let Some(name) = decode_segment(&segment) {
             prop_assert_eq!(encode_segment(&name), segment);
         }

@@ -81,11 +81,11 @@ fn read(plan: &Value) -> Vec<String> {
 fn places(value: &Value, at: &str, all: &mut Vec<String>) {
     all.push(at.to_owned());
     match value {
-        Value::Object(map) => map.iter().for_each(|(key, value)| {
-            places(value, &format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), all);
+        Value::Object(map) => map.iter().for_each(|(key, child)| {
+            places(child, &format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), all);
         }),
         Value::Array(list) => {
-            list.iter().enumerate().for_each(|(index, value)| places(value, &format!("{at}/{index}"), all));
+            list.iter().enumerate().for_each(|(index, element)| places(element, &format!("{at}/{index}"), all));
         }
         _ => {}
     }
@@ -110,17 +110,17 @@ fn mutants(plan: &Value) -> Vec<Value> {
                     all.push(with(at, &|value| drop(value.as_object_mut().expect("it is an object").remove(key))));
                     for name in ["../x", "a//b", "x/.GIT", "\u{a0}x", "x\u{7}"] {
                         all.push(with(at, &|value| {
-                            let map = value.as_object_mut().expect("it is an object");
-                            let inner = map.remove(key).expect("it is there");
-                            map.insert(name.to_owned(), inner);
+                            let second_map = value.as_object_mut().expect("it is an object");
+                            let inner = second_map.remove(key).expect("it is there");
+                            second_map.insert(name.to_owned(), inner);
                         }));
                     }
                 }
             }
             Value::Array(list) if !list.is_empty() => {
                 all.push(with(at, &|value| {
-                    let list = value.as_array_mut().expect("it is an array");
-                    list.push(list[0].clone());
+                    let second_list = value.as_array_mut().expect("it is an array");
+                    second_list.push(second_list[0].clone());
                 }));
             }
             Value::String(text) => {
@@ -166,7 +166,7 @@ fn the_schema_refuses_nothing_that_the_reader_takes_and_takes_nothing_that_it_re
     let whole = whole();
     assert_eq!(read(&whole), [""; 0]);
     assert!(schema.is_valid(&whole), "{:?}", wrong(&schema, &whole));
-    let (mut refused, mut taken) = (0, 0);
+    let (mut refused, mut accepted) = (0, 0);
     for plan in mutants(&whole) {
         let (problems, found) = (read(&plan), wrong(&schema, &plan));
         if problems.is_empty() {
@@ -174,17 +174,17 @@ fn the_schema_refuses_nothing_that_the_reader_takes_and_takes_nothing_that_it_re
             // repository.
             let known = found.is_empty() || check(&plan).is_err();
             assert!(known, "the reader takes, and the schema refuses: {found:?}\n{plan}");
-            taken += 1;
+            accepted += 1;
         } else if !problems.iter().all(|problem| is_beyond(problem)) {
             assert!(!found.is_empty(), "the reader refuses, and the schema takes: {problems:?}\n{plan}");
             refused += 1;
         }
     }
-    assert!(refused > 1000 && taken > 500, "{refused} refused, {taken} taken");
+    assert!(refused > 1000 && accepted > 500, "{refused} refused, {accepted} taken");
 }
 
 #[test]
-fn the_schema_says_of_every_plan_in_the_table_of_codes_what_it_can_know() {
+fn schema_matches_the_table_of_codes() {
     let schema = answers::published("plan");
     let mut unseen = BTreeSet::new();
     for Case(plan, lines) in codes::all() {
@@ -223,16 +223,16 @@ fn validate_and_the_schema_agree_on_examples_and_on_what_is_broken() {
     for folder in fs::read_dir(examples()).unwrap().map(|entry| entry.unwrap().path()) {
         let Ok(text) = fs::read_to_string(folder.join("plan.json")) else { continue };
         let env = Environment::example(folder.file_name().unwrap().to_str().unwrap());
-        assert_eq!(said(&env, &text), json!([]), "{}", folder.display());
+        assert_eq!(list_problems(&env, &text), json!([]), "{}", folder.display());
         assert_eq!(wrong(&schema, &serde_json::from_str(&text).unwrap()), [""; 0], "{}", folder.display());
     }
     let env = Environment::example("handoff-dag");
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/plan.md")).unwrap();
-    let shown = page.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let plan_text = page.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     env.write("repo/docs/spec.md", "# Spec\n");
-    let mut plan: Value = serde_json::from_str(shown).unwrap();
+    let mut plan: Value = serde_json::from_str(plan_text).unwrap();
     plan["$schema"] = json!("docs/schema/plan.json");
-    assert_eq!(said(&env, &plan.to_string()), json!([]));
+    assert_eq!(list_problems(&env, &plan.to_string()), json!([]));
     assert_eq!(wrong(&schema, &plan), [""; 0]);
     let broken = [
         ("unknown-field", json!({"id": "r", "itmes": []})),
@@ -249,15 +249,15 @@ fn validate_and_the_schema_agree_on_examples_and_on_what_is_broken() {
         ("bad-pattern", json!({"id": "r", "pattern": "pipes", "items": [item("a", &json!({}))]})),
         ("bad-rule", json!({"id": "r", "rules": [{"id": "p", "when": {}}], "items": [item("a", &json!({}))]})),
     ];
-    for (code, plan) in broken {
-        let problems = said(&env, &plan.to_string());
+    for (code, broken_plan) in broken {
+        let problems = list_problems(&env, &broken_plan.to_string());
         assert!(problems.as_array().unwrap().iter().any(|problem| problem["code"] == code), "{code}: {problems}");
-        assert!(!schema.is_valid(&plan), "the schema takes {plan}");
+        assert!(!schema.is_valid(&broken_plan), "the schema takes {broken_plan}");
     }
 }
 
 /// Returns what `validate` says is wrong with a plan.
-fn said(env: &Environment, plan: &str) -> Value {
+fn list_problems(env: &Environment, plan: &str) -> Value {
     env.write("repo/asked.json", plan);
     let output = env.handoff(["validate", "--json", "asked.json"]);
     serde_json::from_str::<Value>(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output}"))["problems"]

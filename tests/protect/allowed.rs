@@ -16,7 +16,7 @@ fn allowing() -> TestRepo {
 }
 
 #[test]
-fn settings_allow_what_they_protect_and_every_screen_says_whose() {
+fn every_screen_names_the_setting_that_allows_a_change() {
     let repo = allowing();
     repo.drive("own", &[item("edit", "echo two >tests/x")]).ends(0);
     let text = |arguments: &[&str]| repo.env.handoff(arguments).success();
@@ -30,11 +30,11 @@ fn settings_allow_what_they_protect_and_every_screen_says_whose() {
     let line = "! protected files changed: edit: tests/x modified, allowed by human:ada's settings";
     assert!(applied.lines().any(|each| each == line), "{applied}");
     let junit = text(&["export", "own", "--format", "junit"]).replace("&apos;", "'");
-    let line = "changes to protected files allowed by human:ada's settings";
-    assert!(junit.lines().any(|each| each.ends_with(line)), "{junit}");
+    let second_line = "changes to protected files allowed by human:ada's settings";
+    assert!(junit.lines().any(|each| each.ends_with(second_line)), "{junit}");
     let envelopes = text(&["export", "own", "--format", "in-toto"]);
-    let allowed_by = envelopes.lines().map(|line| {
-        let envelope: Value = serde_json::from_str(line).unwrap();
+    let allowed_by = envelopes.lines().map(|row| {
+        let envelope: Value = serde_json::from_str(row).unwrap();
         let payload = Base64::decode_vec(envelope["payload"].as_str().unwrap()).unwrap();
         let statement: Value = serde_json::from_slice(&payload).unwrap();
         let byproducts = &statement["predicate"]["runDetails"]["byproducts"];

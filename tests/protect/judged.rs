@@ -39,18 +39,18 @@ fn work_that_adds_a_test_is_green_and_marked_on_every_screen() {
     let more = format!("{ADDS_A_TEST}; echo more >>tests/check.sh");
     let ended = repo.drive("r", &[item("a", &more)]).exit(0);
     let mark = "! 2 protected files changed, judged as in the base";
-    let shown = repo.env.handoff(["show", "r/a"]).success();
+    let stdout = repo.env.handoff(["show", "r/a"]).success();
     let verified = repo.env.handoff(["verify", "r"]).success();
     let markdown = repo.env.handoff(["report", "r", "--markdown"]).success();
-    let screens = [ended.stdout.clone(), repo.env.handoff(["status", "r"]).success(), shown, verified, markdown];
+    let screens = [ended.stdout.clone(), repo.env.handoff(["status", "r"]).success(), stdout, verified, markdown];
     for screen in &screens {
         assert!(screen.contains(mark), "{screen}");
         assert!(!screen.contains("nothing protected"), "{screen}");
     }
     let line = format!("{mark}: a: tests/check.sh modified, tests/parts/two.sh added");
     assert_eq!(find_line(&screens[3], mark), line);
-    let seen = status(&repo, "r", "a");
-    assert_eq!((&seen["status"], &seen["judged"], &seen["red"]), (&json!("done"), &json!(true), &Value::Null));
+    let listed = status(&repo, "r", "a");
+    assert_eq!((&listed["status"], &listed["judged"], &listed["red"]), (&json!("done"), &json!(true), &Value::Null));
     let report = json_of(&repo.env.handoff(["verify", "r", "--json"]).success());
     assert_eq!(report["protected"][0]["judged"], true);
     assert!(page(&repo, "r").contains(mark));
@@ -60,9 +60,9 @@ fn work_that_adds_a_test_is_green_and_marked_on_every_screen() {
     let applied = repo.env.handoff(["apply", "r"]).success();
     assert_eq!(applied, format!("a: applied\n{line}\n"));
     repo.env.git(["reset", "--quiet", "--hard"]).success();
-    let applied = json_of(&repo.env.handoff(["apply", "r", "--json", "--without-protected"]).success());
+    let allowed = json_of(&repo.env.handoff(["apply", "r", "--json", "--without-protected"]).success());
     assert_eq!(
-        (&applied["items"][0]["judged"], &applied["items"][0]["withoutProtected"]),
+        (&allowed["items"][0]["judged"], &allowed["items"][0]["withoutProtected"]),
         (&Value::Null, &json!(true))
     );
 }
@@ -81,8 +81,8 @@ fn a_change_that_no_check_let_pass_is_red() {
         "echo fixed >app.txt; echo more >>tests/check.sh; echo '{\"verify\":{\"passed\":true}}' >\"$HANDOFF_RESULT\"";
     repo.drive("none", &[item("a", "echo more >>tests/check.sh"), item("claims", claims)]).ends(4);
     for id in ["a", "claims"] {
-        let seen = status(&repo, "none", id);
-        assert_eq!((&seen["red"], &seen["judged"]), (&json!(true), &Value::Null), "{seen:#}");
+        let listed = status(&repo, "none", id);
+        assert_eq!((&listed["red"], &listed["judged"]), (&json!(true), &Value::Null), "{listed:#}");
     }
     repo.env.handoff(["verify", "none"]).ends(4);
     page(&repo, "none");
@@ -99,19 +99,19 @@ fn judged_changes_do_not_reach_the_checks_of_consumers() {
         on("c", "a", "git apply inputs/patch"),
     ];
     repo.drive("r", &items).ends(4);
-    let seen = |id: &str| {
+    let outcome = |id: &str| {
         let item = status(&repo, "r", id);
         (item["red"] == true, item["judged"] == true, changes(&item))
     };
     let bent = vec![("tests/check.sh".to_owned(), "modified".to_owned())];
-    assert_eq!(seen("a"), (false, true, bent.clone()));
-    assert_eq!((seen("b").0, seen("b").1), (true, false));
-    assert_eq!(seen("c"), (false, true, bent));
+    assert_eq!(outcome("a"), (false, true, bent.clone()));
+    assert_eq!((outcome("b").0, outcome("b").1), (true, false));
+    assert_eq!(outcome("c"), (false, true, bent));
     repo.env.handoff(["verify", "r"]).ends(4);
-    let named = repo.env.handoff(["apply", "r/c"]).success();
+    let stdout = repo.env.handoff(["apply", "r/c"]).success();
     assert!(
-        named.ends_with("! 1 protected file changed, judged as in the base: c: tests/check.sh modified\n"),
-        "{named}"
+        stdout.ends_with("! 1 protected file changed, judged as in the base: c: tests/check.sh modified\n"),
+        "{stdout}"
     );
 }
 
@@ -141,7 +141,7 @@ fn a_plan_chooses_the_effect_unless_a_setting_does() {
 }
 
 #[test]
-fn checks_without_protected_files_are_named() {
+fn status_reports_checks_without_protected_files() {
     let repo = TestRepo::new();
     repo.config("handoff.executor.command.verify", "true");
     let bare = "check: nothing protected";
@@ -152,8 +152,8 @@ fn checks_without_protected_files_are_named() {
     let several = repo.drive("several", &[item("a", "echo x >x.txt"), protects.clone()]).exit(0).stdout;
     assert_eq!(find_line(&several, bare), format!("{bare} (a)"));
     for command in [&["status", "one"][..], &["show", "one/a"], &["verify", "one"], &["apply", "one"]] {
-        let shown = repo.env.handoff(command).success();
-        assert_eq!(find_line(&shown, bare), bare, "{command:?}");
+        let stdout = repo.env.handoff(command).success();
+        assert_eq!(find_line(&stdout, bare), bare, "{command:?}");
     }
     assert!(page(&repo, "one").contains(bare));
     assert!(repo.env.handoff(["report", "one", "--markdown"]).success().contains(bare));
@@ -167,8 +167,8 @@ fn checks_without_protected_files_are_named() {
     repo.drive("unchecked", &[item("a", "echo z >z.txt")]).ends(0);
     for run in ["protects", "unchecked"] {
         for command in ["status", "verify", "apply"] {
-            let shown = repo.env.handoff([command, run]).success();
-            assert!(!shown.contains(bare), "{command} {run}: {shown}");
+            let stdout = repo.env.handoff([command, run]).success();
+            assert!(!stdout.contains(bare), "{command} {run}: {stdout}");
         }
     }
 }
@@ -197,8 +197,8 @@ fn a_recorded_check_protects_known_files_by_its_plan() {
     assert!(green.stdout.contains("! 1 protected file changed, judged as in the base"), "{green}");
     let note = "protected while the check runs: test, the files of npm (--no-protect leaves them)";
     assert_eq!(find_line(&green.stderr, "protected while"), note);
-    let note = "not protected, since honest work changes it: package.json";
-    assert_eq!(find_line(&green.stderr, "not protected"), note);
+    let second_note = "not protected, since honest work changes it: package.json";
+    assert_eq!(find_line(&green.stderr, "not protected"), second_note);
     let plan = json_of(&repo.env.git(["show", "refs/handoff/runs/green^{/run.submitted}:plan.json"]).success());
     let item = &plan["items"][0];
     let protect: Vec<&str> = item["protect"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
@@ -211,8 +211,8 @@ fn a_recorded_check_protects_known_files_by_its_plan() {
     // Settings that protect files are enough, and so is no check.
     repo.config("handoff.protect", "package.json");
     record(&["--as", "settings"], adds).ends(0);
-    let plan = json_of(&repo.env.git(["show", "refs/handoff/runs/settings^{/run.submitted}:plan.json"]).success());
-    assert_eq!(plan["items"][0]["protect"], Value::Null);
+    let show_plan = json_of(&repo.env.git(["show", "refs/handoff/runs/settings^{/run.submitted}:plan.json"]).success());
+    assert_eq!(show_plan["items"][0]["protect"], Value::Null);
     repo.env.handoff(["record", "--no-protect", "--", "true"]).ends(2);
 }
 
@@ -234,13 +234,14 @@ fn a_new_check_protects_known_files_by_settings() {
     assert_eq!(settings(), protected);
     let other = package();
     other.env.handoff(["init", "--yes", "--check", "true", "--protect", "a.txt"]).success();
-    let set = other.env.git(["config", "--local", "--get-regexp", "^handoff\\.(protect|onprotected)"]).success();
-    assert_eq!(set, "handoff.protect a.txt\n");
+    let other_settings =
+        other.env.git(["config", "--local", "--get-regexp", "^handoff\\.(protect|onprotected)"]).success();
+    assert_eq!(other_settings, "handoff.protect a.txt\n");
     let fails = package();
     fails.config("handoff.onProtectedChange", "fail");
     fails.env.handoff(["init", "--yes", "--check", "true"]).success();
-    let set = fails.env.git(["config", "--get-all", "handoff.onProtectedChange"]).success();
-    assert_eq!(set, "fail\n");
+    let failing_settings = fails.env.git(["config", "--get-all", "handoff.onProtectedChange"]).success();
+    assert_eq!(failing_settings, "fail\n");
     for wrong in
         [&["init", "--yes", "--no-protect"][..], &["init", "--yes", "--check", "x", "--no-protect", "--protect", "y"]]
     {

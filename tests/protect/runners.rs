@@ -160,30 +160,30 @@ fn find(name: &str) -> &'static Runner {
 
 #[test]
 fn a_recognised_runner_protects_names_that_are_not_there_yet() {
-    let (repo, said) = set_up(&["Makefile"], &[]);
+    let (repo, output) = set_up(&["Makefile"], &[]);
     assert_eq!(protected(&repo), [&["Makefile"][..], &find("make").files].concat());
     let lines = "+ handoff.executor.command.verify = true\n\
                  + handoff.protect = Makefile\n\
                  + handoff.protect = 3 lines for make: GNUmakefile, makefile, *.mk\n\
                  + handoff.onProtectedChange = judge\n";
-    assert_eq!(said.stdout, lines);
-    assert_eq!(said.stderr, "changed 6 lines in $TEST/repo/.git/config\nhint: git handoff plan new\n");
+    assert_eq!(output.stdout, lines);
+    assert_eq!(output.stderr, "changed 6 lines in $TEST/repo/.git/config\nhint: git handoff plan new\n");
     // A name of the list that is missing is no mistake, and a name of one's own is.
     assert_eq!(repo.env.handoff(["validate", &repo.plan("r", &[item("a", "true")])]).exit(0).stderr, "");
     let found = repo.env.handoff(["doctor", "--json"]).success();
     assert!(!found.contains("protects-nothing"), "{found}");
     repo.env.git(["config", "--add", "handoff.protect", "GNUMakefile"]).success();
-    let found = repo.env.handoff(["doctor", "--json"]).success();
-    assert!(found.contains("protects-nothing"), "{found}");
+    let doctor_found = repo.env.handoff(["doctor", "--json"]).success();
+    assert!(doctor_found.contains("protects-nothing"), "{doctor_found}");
 }
 
 #[test]
-fn manifests_stay_unprotected_where_they_exist_and_are_named() {
+fn init_reports_unprotected_manifests() {
     let command = "protect it with git config --add handoff.protect";
     let why = "not protected, since honest work changes it";
-    let (repo, said) = set_up(&["package.json"], &[]);
+    let (repo, output) = set_up(&["package.json"], &[]);
     let note = format!("{why}: package.json; {command} package.json");
-    assert_eq!(said.stderr.lines().next(), Some(note.as_str()));
+    assert_eq!(output.stderr.lines().next(), Some(note.as_str()));
     let set = protected(&repo);
     assert!(!set.iter().any(|it| it.contains("package.json")), "{set:?}");
     assert!(set.contains(&":(glob)**/vite.config.*".to_owned()), "{set:?}");
@@ -192,19 +192,19 @@ fn manifests_stay_unprotected_where_they_exist_and_are_named() {
     repo.drive("r", &[item("a", "echo y >package.json")]).ends(0);
     assert_eq!(repo.status("r")["items"][0]["judged"], true);
     // One that several folders have, and one in a folder.
-    let (_, said) = set_up(&["a/Cargo.toml", "b/Cargo.toml", "web/package.json"], &[]);
+    let (_, folders_output) = set_up(&["a/Cargo.toml", "b/Cargo.toml", "web/package.json"], &[]);
     let notes = [
         format!("{why}: Cargo.toml; {command} ':(glob)**/Cargo.toml'"),
         format!("{why}: web/package.json; {command} web/package.json"),
     ];
-    assert_eq!(said.stderr.lines().take(2).collect::<Vec<_>>(), notes);
-    let (_, said) = set_up(&["pyproject.toml"], &["--json"]);
-    let answer: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(folders_output.stderr.lines().take(2).collect::<Vec<_>>(), notes);
+    let (_, json_output) = set_up(&["pyproject.toml"], &["--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&json_output.stdout).unwrap();
     assert_eq!(answer["notes"], json!([format!("{why}: pyproject.toml; {command} pyproject.toml")]));
     // Files of one's own choice, or none, leave nothing out.
     for options in [&["--protect", "package.json"][..], &["--no-protect"]] {
-        let (_, said) = set_up(&["package.json"], options);
-        assert!(!said.stderr.contains("not protected"), "{said}");
+        let (_, options_output) = set_up(&["package.json"], options);
+        assert!(!options_output.stderr.contains("not protected"), "{options_output}");
     }
 }
 
@@ -212,9 +212,9 @@ fn manifests_stay_unprotected_where_they_exist_and_are_named() {
 fn code_of_others_and_samples_are_no_sign_of_a_runner() {
     let (repo, _) = set_up(&["vendor/a/Cargo.toml", "fixtures/package.json", "a.txt"], &[]);
     assert_eq!(protected(&repo), Vec::<String>::new());
-    let (repo, said) = set_up(&["go.mod", "vendor/modules.txt", "vendor/a/Makefile"], &[]);
-    assert_eq!(protected(&repo), find("Go").files);
-    assert!(said.stderr.contains("changes it: vendor/modules.txt; "), "{said}");
+    let (second_repo, output) = set_up(&["go.mod", "vendor/modules.txt", "vendor/a/Makefile"], &[]);
+    assert_eq!(protected(&second_repo), find("Go").files);
+    assert!(output.stderr.contains("changes it: vendor/modules.txt; "), "{output}");
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn each_known_pathspec_can_protect_and_belongs_to_one_runner() {
 }
 
 #[test]
-fn what_setups_install_and_build_stays_in_place() {
+fn files_of_setup_survive_the_check() {
     let signs = [
         "Cargo.toml",
         "docs/Makefile",
@@ -294,9 +294,9 @@ fn the_files_of_dotnet_are_selected() {
         ".config/dotnet-tools.json",
         "test-app/AppTests.cs",
     ];
-    let (repo, said) = set_up(&["src/App/App.csproj", "Directory.Packages.props", "src/App/App.cs"], &[]);
+    let (repo, output) = set_up(&["src/App/App.csproj", "Directory.Packages.props", "src/App/App.cs"], &[]);
     for name in ["src/App/App.csproj", "Directory.Packages.props"] {
-        assert!(said.stderr.contains(&format!("changes it: {name}; ")), "{said}");
+        assert!(output.stderr.contains(&format!("changes it: {name}; ")), "{output}");
     }
     let adds: Vec<_> = read
         .iter()

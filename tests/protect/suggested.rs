@@ -28,9 +28,9 @@ fn finding(repo: &TestRepo) -> Option<Value> {
 
 /// Returns the lines of `plan new`: what its items protect, and the hint.
 fn hints(repo: &TestRepo) -> Vec<String> {
-    let said = repo.env.handoff(["plan", "new", "../new.json"]).exit(0).stderr;
+    let stderr = repo.env.handoff(["plan", "new", "../new.json"]).exit(0).stderr;
     fs::remove_file(repo.path("new.json")).unwrap();
-    said.lines().map(str::to_owned).collect()
+    stderr.lines().map(str::to_owned).collect()
 }
 
 /// Returns the pathspecs that runners protect.
@@ -86,15 +86,15 @@ fn one_path_is_one_command() {
 fn nothing_is_suggested_without_a_check_or_without_such_files() {
     let repo = repository(&["src/tests.rs"]);
     assert_eq!((finding(&repo), hints(&repo).len()), (None, 1));
-    let repo = repository(&["tests/a.sh"]);
-    assert!(finding(&repo).is_some());
-    repo.env.git(["config", "--unset", "handoff.executor.command.verify"]).success();
-    assert_eq!((finding(&repo), hints(&repo).len()), (None, 1));
+    let second_repo = repository(&["tests/a.sh"]);
+    assert!(finding(&second_repo).is_some());
+    second_repo.env.git(["config", "--unset", "handoff.executor.command.verify"]).success();
+    assert_eq!((finding(&second_repo), hints(&second_repo).len()), (None, 1));
     // Settings without effect run no check.
     repo.config("handoff.subagent.fix.verify", "true");
-    assert_eq!((finding(&repo), hints(&repo).len()), (None, 1));
-    repo.config("handoff.subagent.fix.command", "true");
-    insta::assert_snapshot!(finding(&repo).unwrap()["message"].as_str().unwrap(), @r#"no files are protected from subagent "fix", which can edit what its check rests on"#);
+    assert_eq!((finding(&second_repo), hints(&second_repo).len()), (None, 1));
+    second_repo.config("handoff.subagent.fix.command", "true");
+    insta::assert_snapshot!(finding(&second_repo).unwrap()["message"].as_str().unwrap(), @r#"no files are protected from subagent "fix", which can edit what its check rests on"#);
 }
 
 #[test]
@@ -152,6 +152,6 @@ fn the_page_has_the_same_table() {
         format!("| {} | {files} | {manifests} | {built} |", runner.name)
     };
     let further = cell(FURTHER.iter().map(|pathspec| (*pathspec).to_owned()).collect());
-    let wanted = RUNNERS.iter().map(row).chain([format!("| any | – | – | {further} |")]);
-    assert_eq!(rows, wanted.collect::<Vec<_>>());
+    let expected = RUNNERS.iter().map(row).chain([format!("| any | – | – | {further} |")]);
+    assert_eq!(rows, expected.collect::<Vec<_>>());
 }

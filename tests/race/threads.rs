@@ -31,9 +31,9 @@ fn save_at_once(
 /// Waits for a command that must succeed, and returns the object that it printed.
 #[track_caller]
 fn printed(command: Driver) -> Value {
-    let (status, said) = command.wait();
-    assert_eq!(status.code(), Some(0), "{said}");
-    serde_json::from_str(&said).unwrap_or_else(|e| panic!("{e}: {said}"))
+    let (status, output) = command.wait();
+    assert_eq!(status.code(), Some(0), "{output}");
+    serde_json::from_str(&output).unwrap_or_else(|e| panic!("{e}: {output}"))
 }
 
 /// Returns the checkpoints of a thread, the first one first.
@@ -68,8 +68,8 @@ fn checkpoints_of_one_thread_all_land() {
         let trail = trail(&repo, &thread);
         assert_eq!(trail.len(), count);
         for name in ["checkpoint_id", "commit", "blob_sha256"] {
-            let (said, there) = (texts(&made, name), texts(&trail, name));
-            assert_eq!((said.len(), said), (count, there), "{name}");
+            let (saved, there) = (texts(&made, name), texts(&trail, name));
+            assert_eq!((saved.len(), saved), (count, there), "{name}");
         }
         is_one_line(&repo, &thread, count);
     }
@@ -110,8 +110,8 @@ fn working_trees_that_differ_are_saved_each_for_itself() {
             command.arg("--worktree").current_dir(repo.path(&format!("tree-{at}")));
         },
     );
-    for (at, made) in made.iter().enumerate() {
-        let commit = made["commit"].as_str().expect("a commit");
+    for (at, outputs) in made.iter().enumerate() {
+        let commit = outputs["commit"].as_str().expect("a commit");
         let files = repo.env.git(["ls-tree", "--name-only", &format!("{commit}:worktree")]).success();
         assert_eq!(files, format!("a.txt\ndir\nonly-{at}.txt\n"));
         let changed = repo.env.git(["cat-file", "-p", &format!("{commit}:worktree/a.txt")]).success();
@@ -131,9 +131,9 @@ fn threads_share_one_log() {
     // The log names both checkpoints of each, which does not count as lost entries.
     let log = repo.env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success();
     let commits = repo.env.git(["log", "--format=%b", log.trim()]).success();
-    let said: Vec<Value> =
+    let entries: Vec<Value> =
         serde_json::Deserializer::from_str(&commits).into_iter::<Value>().map(Result::unwrap).collect();
-    let ends = said.iter().filter(|entry| entry["kind"] == "log.recorded" && entry["lastSeq"] == 1);
+    let ends = entries.iter().filter(|entry| entry["kind"] == "log.recorded" && entry["lastSeq"] == 1);
     assert_eq!(ends.count(), 6, "{commits}");
 }
 
@@ -164,8 +164,8 @@ fn whatever_is_done_with_a_thread_at_once_is_done() {
     }
     let words: Vec<Vec<&str>> = commands.iter().map(|words| words.iter().map(String::as_str).collect()).collect();
     let ended = at_once(&repo, &words.iter().map(Vec::as_slice).collect::<Vec<_>>());
-    for (words, (code, said)) in words.iter().zip(&ended) {
-        assert_eq!(*code, 0, "{words:?}: {said}");
+    for (arguments, (code, output)) in words.iter().zip(&ended) {
+        assert_eq!(*code, 0, "{arguments:?}: {output}");
     }
     // The first checkpoint, three more, three that go back, three that were handed out.
     is_one_line(&repo, "t", 10);
@@ -178,7 +178,7 @@ fn whatever_is_done_with_a_thread_at_once_is_done() {
 }
 
 #[test]
-fn one_name_and_one_offer_are_taken_once() {
+fn concurrent_adoptions_use_a_name_and_an_offer_once() {
     let repo = TestRepo::new();
     repo.env.write("state", "first");
     repo.env.handoff(["checkpoint", "t", "--state", "../state"]).success();
@@ -195,7 +195,7 @@ fn one_name_and_one_offer_are_taken_once() {
         let refused: Vec<_> = ended.iter().filter(|(code, _)| *code != 0).collect();
         assert_eq!(refused.len(), 5, "{ended:?}");
         // No hint suggests a hopeless retry.
-        assert!(refused.iter().all(|(code, said)| *code == 1 && find_line(said, "error: ") == why), "{ended:?}");
+        assert!(refused.iter().all(|(code, output)| *code == 1 && find_line(output, "error: ") == why), "{ended:?}");
     }
     repo.env.handoff(["thread", "verify", "new"]).success();
     repo.is_clean();

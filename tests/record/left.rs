@@ -41,8 +41,8 @@ fn a_recording_is_finished_after_the_limit_was_raised() {
     // While the limit holds, nothing is lost by another try.
     repo.env.handoff(["record", "--as", "big"]).ends(4);
     repo.config("handoff.maxProductSize", "10k");
-    let taken = json(&repo.env.handoff(["record", "--json", "--as", "big"]).success());
-    assert_eq!((&taken["items"][0]["status"], &taken["check"]["code"]), (&"done".into(), &0.into()));
+    let answer = json(&repo.env.handoff(["record", "--json", "--as", "big"]).success());
+    assert_eq!((&answer["items"][0]["status"], &answer["check"]["code"]), (&"done".into(), &0.into()));
     assert_eq!(repo.item("big", "record").outputs, ["model".to_owned(), "small".to_owned()].into());
     // The command ran once.
     let patch = repo.env.handoff(["cat", "big/record:patch"]).success();
@@ -88,7 +88,7 @@ fn work_that_is_not_saved_stays_in_its_worktree() {
 }
 
 #[test]
-fn saved_work_is_named_by_every_command_and_can_be_taken() {
+fn every_command_lists_saved_work() {
     let repo = TestRepo::new();
     repo.drive("r", &[item("a", "echo three >>a.txt; exit 1")]).ends(4);
     let place = "refs/handoff/salvage/r:ca/a/1";
@@ -96,10 +96,10 @@ fn saved_work_is_named_by_every_command_and_can_be_taken() {
     for command in [["status", "r"], ["show", "r"]] {
         assert!(repo.env.handoff(command).success().lines().any(|printed| printed == line), "{command:?}");
     }
-    let shown = repo.env.handoff(["show", "r/a"]).success();
-    assert!(shown.lines().any(|printed| printed == format!("saved      #1: {place}")), "{shown}");
+    let stdout = repo.env.handoff(["show", "r/a"]).success();
+    assert!(stdout.lines().any(|printed| printed == format!("saved      #1: {place}")), "{stdout}");
     let log = repo.env.handoff(["log", "r"]).success();
-    assert_eq!(log.lines().filter(|line| line.ends_with("; its work is saved")).count(), 1, "{log}");
+    assert_eq!(log.lines().filter(|row| row.ends_with("; its work is saved")).count(), 1, "{log}");
     let status = repo.status("r");
     assert_eq!(status["saved"][0]["work"], place);
     let base = status["saved"][0]["base"].as_str().unwrap();

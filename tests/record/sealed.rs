@@ -87,12 +87,12 @@ fn a_plan_of_a_person_carries_no_sealed_settings() {
 }
 
 #[test]
-fn a_dirty_work_tree_is_named_with_its_untracked_files() {
+fn record_warns_about_a_dirty_work_tree() {
     let repo = TestRepo::new();
     repo.env.write("repo/a.txt", "changed\n");
     repo.env.write("repo/new.txt", "new\n");
-    let shown = record(&repo, &["--as", "r"], "true").exit(0);
-    let warning = shown.stderr.lines().find(|line| line.starts_with("warning: not committed")).unwrap();
+    let output = record(&repo, &["--as", "r"], "true").exit(0);
+    let warning = output.stderr.lines().find(|line| line.starts_with("warning: not committed")).unwrap();
     assert_eq!(
         warning,
         "warning: not committed, so that no item sees it: the change to a.txt; not tracked, so that no item sees it: new.txt"
@@ -104,13 +104,13 @@ fn temporary_files_never_lie_in_the_work_tree() {
     for folder in ["", ".", "tmp"] {
         let repo = TestRepo::new();
         fs::create_dir(repo.path("repo/tmp")).unwrap();
-        let named = match folder {
+        let tmpdir = match folder {
             "tmp" => repo.path("repo/tmp").to_str().unwrap().to_owned(),
             other => other.to_owned(),
         };
         let with = |args: &[&str]| {
             let mut command = repo.env.command(program_path(), "repo");
-            command.args(args).env("TMPDIR", &named);
+            command.args(args).env("TMPDIR", &tmpdir);
             repo.env.ended(command).success()
         };
         repo.env.write("repo/a.txt", "changed\n");

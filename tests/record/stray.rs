@@ -11,15 +11,15 @@ fn notes(repo: &TestRepo, options: &[&str], script: &str) -> Vec<String> {
 }
 
 fn notes_of(repo: &TestRepo, run: &str, options: &[&str], script: &str) -> Vec<String> {
-    let shown = record(repo, &[&["--as", run], options].concat(), script).exit(0);
-    let notes = shown.stderr.lines().filter_map(|line| line.strip_prefix("record: "));
+    let output = record(repo, &[&["--as", run], options].concat(), script).exit(0);
+    let notes = output.stderr.lines().filter_map(|line| line.strip_prefix("record: "));
     notes.map(str::to_owned).collect()
 }
 
 const SAVED: &str = "these commits are saved in refs/handoff/salvage/r:70/record/1.commits";
 
 #[test]
-fn commits_on_a_branch_that_was_left_are_named_and_saved() {
+fn record_saves_commits_on_abandoned_branches() {
     let repo = TestRepo::new();
     let script = format!(
         "git checkout -q -b feature; echo hour >work.txt; git add -A; {COMMIT} -m one; {COMMIT} --allow-empty -m two; \
@@ -38,22 +38,22 @@ fn commits_on_a_branch_that_was_left_are_named_and_saved() {
 }
 
 #[test]
-fn a_stash_and_a_worktree_are_named() {
+fn record_reports_stashes_and_worktrees() {
     let repo = TestRepo::new();
     let script = "echo hour >>a.txt; git -c user.name=a -c user.email=a@localhost stash -q";
     assert_eq!(notes(&repo, &[], script), ["the stash is not taken", SAVED]);
-    let repo = TestRepo::new();
-    let script = format!(
+    let second_repo = TestRepo::new();
+    let second_script = format!(
         "git worktree add -q --detach \"$TMPDIR/other\" && cd \"$TMPDIR/other\" && echo hour >work.txt && git add -A && \
          {COMMIT} -m work"
     );
     let expected =
         ["1 commit on the detached HEAD of the worktree other is not taken", "the worktree other is not taken", SAVED];
-    assert_eq!(notes(&repo, &[], &script), expected);
+    assert_eq!(notes(&second_repo, &[], &second_script), expected);
 }
 
 #[test]
-fn commits_that_the_work_contains_are_not_named() {
+fn record_omits_commits_that_the_work_contains() {
     let repo = TestRepo::new();
     let scripts = [
         format!("echo three >>a.txt; {COMMIT} -am three"),

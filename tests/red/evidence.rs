@@ -12,8 +12,8 @@ use crate::common::forge::{Forge, assert_intact};
 use crate::common::report::{find_row, verdict};
 use crate::tamper::run::RUN;
 
-/// Tells an honest run, but for a check of its first item that did not pass.
-fn told(by: VerifiedBy) -> Forge {
+/// Makes an honest run in which a check of the first item did not pass.
+fn forge_with_check(by: VerifiedBy) -> Forge {
     let forge = Forge::new();
     let mut run = ChainBuilder::honest(&forge);
     let first = run.drafts.iter_mut().find_map(|draft| match &mut draft.event {
@@ -26,9 +26,9 @@ fn told(by: VerifiedBy) -> Forge {
 }
 
 #[test]
-fn a_chain_that_says_so_is_red_to_every_verifier() {
+fn red_chain_is_red_to_every_verifier() {
     for by in [VerifiedBy::Command, VerifiedBy::Itself] {
-        let forge = told(by);
+        let forge = forge_with_check(by);
         let report = forge.verify();
         assert_intact(&report);
         let outcome = report.outcome.clone().unwrap();
@@ -43,8 +43,8 @@ fn a_chain_that_says_so_is_red_to_every_verifier() {
 }
 
 #[test]
-fn a_proof_of_a_red_item_says_so() {
-    let forge = told(VerifiedBy::Command);
+fn proof_marks_a_red_item() {
+    let forge = forge_with_check(VerifiedBy::Command);
     let red = prove::item(&forge.store, RUN, &"edit-a".parse().unwrap(), None).unwrap();
     let green = prove::item(&forge.store, RUN, &"edit-b".parse().unwrap(), None).unwrap();
     let check = |proof| verify_proof(proof, Beside::default(), &forge.options(), &AtHand::logs(&Logs::default()));

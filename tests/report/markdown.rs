@@ -27,6 +27,6 @@ fn a_bar_is_escaped_in_tables_only() {
     let plan = serde_json::json!({ "id": "r", "items": [{ "id": "a|b", "executor": "command", "inputs": { "command": ["true"] } }] });
     env.write("plan.json", &plan.to_string());
     env.handoff(["run", "../plan.json"]).success();
-    let report = env.handoff(["report", "--markdown", "r"]).success();
-    assert!(report.contains("| ✓ `a\\|b` | done |"), "{report}");
+    let second_report = env.handoff(["report", "--markdown", "r"]).success();
+    assert!(second_report.contains("| ✓ `a\\|b` | done |"), "{second_report}");
 }

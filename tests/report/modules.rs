@@ -55,7 +55,7 @@ fn import_lines(text: &str) -> Vec<String> {
 fn imports(name: &str, text: &str) -> Vec<String> {
     let lines = import_lines(text);
     let paths = lines.iter().map(|line| line.split_once("} from '").unwrap().1.strip_suffix("';").unwrap());
-    let named = paths.map(|path| {
+    let imported = paths.map(|path| {
         if !path.starts_with('.') {
             return path.to_owned();
         }
@@ -69,7 +69,7 @@ fn imports(name: &str, text: &str) -> Vec<String> {
         }
         parts.join("/")
     });
-    named.collect()
+    imported.collect()
 }
 
 /// Returns the quoted names between two marks of a file.

@@ -46,7 +46,7 @@ fn a_page_is_a_file_of_the_run_s_name_or_a_stream() {
 }
 
 #[test]
-fn bad_input_is_named_and_nothing_is_written() {
+fn report_rejects_bad_input_and_writes_nothing() {
     let env = finished();
     let before = env.git(["status", "--porcelain", "--ignored"]).success();
     assert_output!(env.handoff(["report", "nothing"]), @r#"
@@ -107,14 +107,14 @@ fn a_page_refers_to_nothing_outside() {
 }
 
 #[test]
-fn contents_are_left_out_as_asked() {
+fn report_omits_contents_with_its_option() {
     let repo = mixed();
     let page = |content: &str| {
         let page = repo.env.handoff(["report", "mixed", "-o", "-", "--content", content]).success();
         page.split_once("<script").unwrap().0.to_owned()
     };
     let (none, all) = (page("none"), page("all"));
-    let row = |page: &str, line: &str| page.lines().any(|shown| shown == line);
+    let row = |html: &str, line: &str| html.lines().any(|text| text == line);
     let left_out = "<tr><th scope=\"row\">Product <bdi>outputs/b</bdi></th><td class=\"code\">\
         sha256:0263829989b6fd954f72baaf2fc64bc2e2f01d692d4de72986ea808f6e99813f, 2 bytes, left out of this page</td></tr>";
     assert!(row(&none, left_out) && !row(&all, left_out));

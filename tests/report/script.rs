@@ -79,10 +79,10 @@ fn a_log_of_another_run_in_the_evidence_is_found() {
     };
     let (own, other) = (logs("mixed"), logs("other"));
     assert!(!own.is_empty() && other.iter().all(|log| !own.contains(log)), "{own:?} {other:?}");
-    let judged = |logs: &[String]| {
+    let judged = |texts: &[String]| {
         let evidence = repo.env.path().join("forged.bundle");
         let mut words = vec!["bundle", "create", "--quiet", evidence.to_str().unwrap(), "refs/handoff/runs/mixed"];
-        words.extend(logs.iter().map(String::as_str));
+        words.extend(texts.iter().map(String::as_str));
         repo.env.git_in("scratch.git", words).success();
         node("tests/interop/pages.mjs", &[std::path::Path::new("--evidence"), &evidence, &page])
     };

@@ -71,14 +71,14 @@ fn nothing_in_the_work_tree_decides_whom_to_trust() {
     for key in ["handoff.signers", "handoff.revoked"] {
         env.git(["config", key, ".handoff/signers"]).success();
         let refused = env.handoff(["verify", "handoff-dag-1"]).exit(1);
-        let why = format!("error: `{key}` names $TEST/repo/.handoff/signers, which lies inside the work tree");
-        assert_eq!(find_line(&refused.stderr, "error: "), why);
+        let second_why = format!("error: `{key}` names $TEST/repo/.handoff/signers, which lies inside the work tree");
+        assert_eq!(find_line(&refused.stderr, "error: "), second_why);
         env.git(["config", "--unset", key]).success();
     }
     env.git(["config", "gpg.ssh.allowedSignersFile", ".handoff/signers"]).success();
-    let report = env.handoff(["verify", "handoff-dag-1"]).exit(0);
-    insta::assert_snapshot!(find_row(&report.stdout, "signature"), @"✓ signature  ed25519 SHA256:DEO… · this repository's key");
-    insta::assert_snapshot!(report.stderr, @"
+    let verify_report = env.handoff(["verify", "handoff-dag-1"]).exit(0);
+    insta::assert_snapshot!(find_row(&verify_report.stdout, "signature"), @"✓ signature  ed25519 SHA256:DEO… · this repository's key");
+    insta::assert_snapshot!(verify_report.stderr, @"
     warning: `handoff.signers` is ignored: a file inside the work tree sets it, and a commit can change that file
     warning: `handoff.revoked` is ignored: a file inside the work tree sets it, and a commit can change that file
     warning: `gpg.ssh.allowedSignersFile` names $TEST/repo/.handoff/signers, which lies inside the work tree; it is ignored
@@ -86,7 +86,7 @@ fn nothing_in_the_work_tree_decides_whom_to_trust() {
 }
 
 #[test]
-fn the_plan_and_the_base_are_the_ones_that_were_asked_for() {
+fn run_uses_the_requested_plan_and_base() {
     let env = finished();
     let _ = env.handoff(["verify", "handoff-dag-1", "--plan", "plan.json", "--base", "HEAD"]).success();
     env.git(["commit", "--quiet", "--allow-empty", "--message", "Next"]).success();
@@ -113,7 +113,7 @@ fn plant(env: &Environment, finish: bool) {
 }
 
 #[test]
-fn what_a_stranger_planted_is_neither_continued_nor_taken_for_done() {
+fn planted_runs_are_neither_continued_nor_trusted() {
     for finish in [false, true] {
         let env = Environment::example("handoff-dag");
         plant(&env, finish);

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use super::{id, plan};
 use crate::common::chain_builder::{BuiltChain, ChainBuilder};
-use crate::common::forge::{Forge, assert_intact, assert_says, key, named};
+use crate::common::forge::{Forge, assert_intact, assert_says, key, store_product};
 use crate::common::report::{find_line, find_row};
 
 /// The run `first`, in which `make` is done, and which is not sealed.
@@ -37,7 +37,7 @@ pub(crate) struct Story {
 }
 
 /// Tells it in the run `handoff-dag-1`, and verifies that.
-fn told(forge: &Forge, first: &BuiltChain, bend: impl FnOnce(&mut Story)) -> Report {
+fn verify_story(forge: &Forge, first: &BuiltChain, bend: impl FnOnce(&mut Story)) -> Report {
     forge.finish(going_on(forge, first, bend));
     forge.verify()
 }
@@ -47,7 +47,7 @@ pub(crate) fn going_on<'a>(forge: &'a Forge, first: &BuiltChain, bend: impl FnOn
     let read =
         |link: &git_handoff::ledger::chain::Link| String::from_utf8(forge.store.read(link.commit).unwrap().1).unwrap();
     let under: Vec<Digest> = first.links.iter().map(|link| link.hash).collect();
-    let (run, root, none) = (first.run.clone(), merkle::root(under.iter().copied()), named(forge, b""));
+    let (run, root, none) = (first.run.clone(), merkle::root(under.iter().copied()), store_product(forge, b""));
     let mut story = Story {
         commits: first.links.iter().map(read).collect(),
         continues: Continues { run: run.clone(), entries: under.len() as u64, root, evidence: none },
@@ -60,7 +60,7 @@ pub(crate) fn going_on<'a>(forge: &'a Forge, first: &BuiltChain, bend: impl FnOn
     bend(&mut story);
     let sealed = story.bytes.unwrap_or_else(|| Evidence::Commits(story.commits).canonical());
     if story.continues.evidence == none {
-        story.continues.evidence = named(forge, &sealed);
+        story.continues.evidence = store_product(forge, &sealed);
     }
     let mut chain_builder = ChainBuilder::submit(forge, &plan("handoff-dag-1"));
     let Event::RunSubmitted(submitted) = &mut chain_builder.drafts[0].event else { panic!() };
@@ -68,7 +68,7 @@ pub(crate) fn going_on<'a>(forge: &'a Forge, first: &BuiltChain, bend: impl FnOn
     chain_builder.fire_with(story.item, |dispatch| dispatch.timeout = story.timeout);
     let made = ProductKey::named("outputs/report").unwrap();
     let event = ItemReconciled {
-        products: BTreeMap::from([(made, named(forge, story.text))]),
+        products: BTreeMap::from([(made, store_product(forge, story.text))]),
         reused: Some(story.reused),
         ..ItemReconciled::new(id(story.item), 1, Outcome::Done)
     };
@@ -85,7 +85,7 @@ fn a_run_continues_another_sealed_or_not() {
     for format in ["sha1", "sha256"] {
         let forge = Forge::with_format(format);
         let open = first(&forge);
-        let report = told(&forge, &open, |_| {});
+        let report = verify_story(&forge, &open, |_| {});
         assert_intact(&report);
         let text = report.to_text(false);
         assert!(
@@ -102,7 +102,7 @@ fn a_run_continues_another_sealed_or_not() {
     chain_builder.done("other", &[]);
     chain_builder.seal();
     let sealed = forge.finish(chain_builder);
-    let report = told(&forge, &sealed, |story| {
+    let report = verify_story(&forge, &sealed, |story| {
         let under: Vec<Digest> = sealed.links[..5].iter().map(|link| link.hash).collect();
         let root = merkle::root(under.iter().copied());
         (story.continues.entries, story.continues.root, story.reused.root) = (5, root, root);
@@ -123,7 +123,7 @@ fn a_run_continues_another_from_the_same_base() {
 }
 
 #[test]
-fn what_the_other_run_does_not_show_does_not_hold() {
+fn continuation_of_a_missing_item_fails() {
     type Bend = (&'static str, fn(&mut Story), &'static str);
     let bends: [Bend; 17] = [
         (
@@ -216,7 +216,7 @@ fn what_the_other_run_does_not_show_does_not_hold() {
         let forge = Forge::new();
         let first = first(&forge);
         println!("{what}");
-        assert_says(&told(&forge, &first, bend), "handoff", &format!("entry {why}"));
+        assert_says(&verify_story(&forge, &first, bend), "handoff", &format!("entry {why}"));
     }
 }
 
@@ -230,7 +230,7 @@ fn an_entry_by_no_writer_of_the_other_run_shows_nothing() {
     chain_builder.by(&eve);
     let first = forge.finish(chain_builder);
     assert_says(
-        &told(&forge, &first, |_| {}),
+        &verify_story(&forge, &first, |_| {}),
         "handoff",
         "entry 0: the run first, which it continues does not hold: its entry 2 is signed by SHA256:…, \
          which is not among the run's writers",
@@ -248,7 +248,7 @@ fn the_keys_of_the_other_run_are_judged() {
     chain_builder.done("make", &[("outputs/report", b"make")]);
     chain_builder.by(&bob);
     let first = forge.finish(chain_builder);
-    let report = told(&forge, &first, |_| {});
+    let report = verify_story(&forge, &first, |_| {});
     assert_eq!(report.headline, "INTACT · unknown key");
     assert!(report.signers.iter().any(|signer| signer.fingerprint == bob.fingerprint()));
     let mut options = forge.options();
@@ -257,10 +257,10 @@ fn the_keys_of_the_other_run_are_judged() {
 }
 
 #[test]
-fn a_copy_of_the_other_run_that_went_on_otherwise_is_told() {
+fn diverged_copy_of_the_source_is_reported() {
     let forge = Forge::new();
     let continued = first(&forge);
-    told(&forge, &continued, |_| {});
+    verify_story(&forge, &continued, |_| {});
     // The same beginning, and another second entry.
     let mut chain_builder = ChainBuilder::submit(&forge, &plan("first"));
     chain_builder.fire("other");

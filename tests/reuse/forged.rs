@@ -19,7 +19,7 @@ use serde_json::json;
 
 use super::{id, plan};
 use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, assert_says, key, named};
+use crate::common::forge::{Forge, assert_says, key, store_product};
 
 /// A sealed run `first`, in which both items are done; `other` is red.
 fn first(forge: &Forge) -> RunId {
@@ -69,7 +69,7 @@ pub(crate) struct Story {
 }
 
 /// Tells it in the run `handoff-dag-1`, and verifies that.
-fn told(forge: &Forge, bend: impl FnOnce(&mut Story)) -> git_handoff::verify::Report {
+fn verify_story(forge: &Forge, bend: impl FnOnce(&mut Story)) -> git_handoff::verify::Report {
     told_of(forge, first(forge), bend)
 }
 
@@ -111,7 +111,7 @@ fn story(forge: &Forge, run: RunId, bend: impl FnOnce(&mut Story)) -> ChainBuild
     let mut story = Story { proof, bytes: None, timeout: 7200, item: "make", reused, products, verify: None };
     bend(&mut story);
     let bytes = story.bytes.unwrap_or_else(|| evidence(&story.proof));
-    story.reused.evidence.get_or_insert_with(|| named(forge, &bytes));
+    story.reused.evidence.get_or_insert_with(|| store_product(forge, &bytes));
     let mut chain_builder = ChainBuilder::submit(forge, &plan("handoff-dag-1"));
     chain_builder.fire_with(story.item, |dispatch| dispatch.timeout = story.timeout);
     let event = ItemReconciled {
@@ -140,10 +140,10 @@ pub(crate) fn taking_with_inputs(forge: &Forge) -> ChainBuilder<'_> {
     forge.finish(first);
     let run: RunId = "first".parse().unwrap();
     let proof = prove(forge, &run, "make");
-    let evidence = Some(named(forge, &evidence(&proof)));
+    let evidence = Some(store_product(forge, &evidence(&proof)));
     let mut taking = ChainBuilder::submit(forge, &plan("handoff-dag-1"));
     let Event::RunSubmitted(e) = &mut taking.drafts[0].event else { panic!() };
-    e.artifacts.values_mut().for_each(|spec| *spec = named(forge, b"# Another\n"));
+    e.artifacts.values_mut().for_each(|spec| *spec = store_product(forge, b"# Another\n"));
     taking.state.submitted.artifacts = e.artifacts.clone();
     taking.fire("make");
     let reused = Some(Reused { run, item: id("make"), root: proof.root, evidence });
@@ -153,7 +153,7 @@ pub(crate) fn taking_with_inputs(forge: &Forge) -> ChainBuilder<'_> {
 }
 
 #[test]
-fn what_another_run_did_with_other_inputs_is_not_taken() {
+fn reuse_with_other_inputs_fails() {
     let forge = Forge::new();
     forge.finish(taking_with_inputs(&forge));
     let part = "entry 2: the products that item make reuses does not hold: its task differs from the task done there";
@@ -161,17 +161,17 @@ fn what_another_run_did_with_other_inputs_is_not_taken() {
 }
 
 #[test]
-fn what_another_run_did_holds_with_its_proof() {
+fn reuse_holds_with_the_proof_of_its_source() {
     for format in ["sha1", "sha256"] {
         let forge = Forge::with_format(format);
-        let report = told(&forge, |_| {});
+        let report = verify_story(&forge, |_| {});
         let row = &report.rows.handoff;
         assert_eq!(row.detail, "0 input refs, 1 item of other runs proven");
     }
 }
 
 #[test]
-fn what_another_run_did_not_do_does_not_hold() {
+fn reuse_of_a_missing_item_fails() {
     type Bend = (&'static str, fn(&mut Story), &'static str);
     let bends: [Bend; 10] = [
         (
@@ -240,7 +240,7 @@ fn what_another_run_did_not_do_does_not_hold() {
     for (what, bend, part) in bends {
         println!("{what}");
         let forge = Forge::new();
-        assert_says(&told(&forge, bend), "handoff", part);
+        assert_says(&verify_story(&forge, bend), "handoff", part);
     }
 }
 
@@ -260,7 +260,7 @@ fn a_red_item_and_a_forged_seal_are_nothing_to_take_from() {
     let forge = Forge::new();
     let run = first(&forge);
     let red = prove(&forge, &run, "other");
-    let report = told(&Forge::new(), |s| {
+    let report = verify_story(&Forge::new(), |s| {
         (s.item, s.reused.item) = ("other", id("other"));
         s.proof = red;
         s.reused.root = s.proof.root;
@@ -270,12 +270,12 @@ fn a_red_item_and_a_forged_seal_are_nothing_to_take_from() {
         "handoff",
         "entry 2: the products that item other reuses does not hold: the item of that run is red",
     );
-    let report = told(&Forge::new(), |s| {
+    let second_report = verify_story(&Forge::new(), |s| {
         let last = &mut s.proof.last;
         last.commit = last.commit.replace("git-handoff", "git-handof");
     });
     assert_says(
-        &report,
+        &second_report,
         "handoff",
         "entry 2: the products that item make reuses does not hold: the last entry: the commit's bytes \
          differ from those that its entry determines",
@@ -303,6 +303,10 @@ fn a_proof_is_worth_no_more_here_than_it_is_alone() {
     assert_eq!(strangers.map(|signer| &*signer.fingerprint).collect::<Vec<_>>(), [other.fingerprint()]);
     // The other run's first key is revoked, its sealing key is not.
     let revoked = [(other.fingerprint(), None)].into();
-    let report = forge.verify_with(&Options { revoked, ..forge.options() });
-    assert_says(&report, "signature", "entry 2: the products that item make reuses: the key SHA256:… is revoked");
+    let second_report = forge.verify_with(&Options { revoked, ..forge.options() });
+    assert_says(
+        &second_report,
+        "signature",
+        "entry 2: the products that item make reuses: the key SHA256:… is revoked",
+    );
 }

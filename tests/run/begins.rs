@@ -152,15 +152,15 @@ fn checks_protected_files_and_rechecks_know_where_an_item_began() {
         ];
         repo.drive("r", &items).ends(4);
         let status = repo.status("r");
-        let seen = |id: &str| {
+        let outcome = |id: &str| {
             let item = status["items"].as_array().unwrap().iter().find(|item| item["id"] == id).unwrap();
             (item["status"].as_str().unwrap().to_owned(), item["red"] == true, item["protected"].clone())
         };
         let none = Value::Null;
-        assert_eq!(seen("fine"), ("done".to_owned(), false, none.clone()), "{verify_in}");
-        assert_eq!(seen("unapproved"), ("done".to_owned(), false, none), "{verify_in}");
-        assert_eq!(seen("breaks").0, "failed", "{verify_in}: {status:#}");
-        assert_eq!(seen("bends").0, "failed", "{verify_in}");
+        assert_eq!(outcome("fine"), ("done".to_owned(), false, none.clone()), "{verify_in}");
+        assert_eq!(outcome("unapproved"), ("done".to_owned(), false, none), "{verify_in}");
+        assert_eq!(outcome("breaks").0, "failed", "{verify_in}: {status:#}");
+        assert_eq!(outcome("bends").0, "failed", "{verify_in}");
         repo.env.handoff(["close", "r"]).success();
         let report = repo.env.handoff(["verify", "r", "--allow-partial", "--recheck", "--yes"]).exit(0).stdout;
         assert!(report.contains("protected files of 4 items recomputed"), "{report}");
@@ -176,15 +176,18 @@ fn identical_work_is_reused_only_on_the_same_start() {
     let plan = |first: &str| [item("a", first), on("b", &["a"], "cat a.txt >copy.txt")];
     repo.drive("one", &plan("echo x >>a.txt")).ends(0);
     repo.submit("same", &plan("echo x >>a.txt"));
-    let said = repo.env.handoff(["run", "same", "--reuse"]).exit(0);
-    assert!(said.stdout.contains("b  done, reused"), "{said}");
+    let output = repo.env.handoff(["run", "same", "--reuse"]).exit(0);
+    assert!(output.stdout.contains("b  done, reused"), "{output}");
     repo.env.handoff(["verify", "same"]).success();
     // Not applied, the same patch is other work.
     let mut not = plan("echo x >>a.txt");
     not[1]["needs"]["1"]["apply"] = json!(false);
     repo.submit("not", &not);
-    let said = repo.env.handoff(["run", "not", "--reuse"]).exit(0);
-    assert!(said.stdout.contains("a  done, reused") && !said.stdout.contains("b  done, reused"), "{said}");
+    let run_output = repo.env.handoff(["run", "not", "--reuse"]).exit(0);
+    assert!(
+        run_output.stdout.contains("a  done, reused") && !run_output.stdout.contains("b  done, reused"),
+        "{run_output}"
+    );
 }
 
 #[test]

@@ -91,15 +91,15 @@ fn a_worker_can_apply_a_patch_with_objects_of_git_lfs() {
 }
 
 #[test]
-fn an_object_that_is_not_here_is_named_in_the_transcript() {
+fn transcript_reports_a_missing_object() {
     let repo = with_lfs();
     // The object is lost between the two items.
     let lose = format!("rm -rf {}/.git/lfs/objects", repo.env.repo().display());
     let (mut loses, mut applies) = (item("lose", &lose), on("b", "a", false, "git apply inputs/work"));
     (loses["depends_on"], applies["depends_on"]) = (json!(["a"]), json!(["lose"]));
     repo.drive("s", &[item("a", "echo content >x.dat"), loses, applies]).ends(0);
-    let said = repo.env.handoff(["cat", "s/b:transcript"]).success();
-    assert!(said.contains(" of git-lfs, which inputs/work names, is not here\n"), "{said}");
+    let transcript = repo.env.handoff(["cat", "s/b:transcript"]).success();
+    assert!(transcript.contains(" of git-lfs, which inputs/work names, is not here\n"), "{transcript}");
 }
 
 #[test]

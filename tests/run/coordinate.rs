@@ -31,8 +31,8 @@ fn name(text: &str) -> FilePath {
 }
 
 /// The first revisions of documents with these bytes.
-fn seen(documents: &[(&str, &str)]) -> BTreeMap<FilePath, Seen> {
-    let seen =
+fn document_states(documents: &[(&str, &str)]) -> BTreeMap<FilePath, Seen> {
+    let entry =
         |(document, text): &(&str, &str)| (name(document), Seen { revision: 1, sha256: Digest::of(text.as_bytes()) });
-    documents.iter().map(seen).collect()
+    documents.iter().map(entry).collect()
 }

@@ -55,7 +55,7 @@ fn refused(repo: &TestRepo, code: i32, line: &str, command: impl FnOnce() -> Out
     let output = command();
     assert_eq!(output.status, Some(code), "{output}");
     assert_eq!(output.stdout, "", "{output}");
-    let said = without_hashes(&output.stderr);
-    assert!(said.lines().any(|said| said == line), "{line}\n{output}");
+    let stderr = without_hashes(&output.stderr);
+    assert!(stderr.lines().any(|printed_line| printed_line == line), "{line}\n{output}");
     assert_eq!(repo.refs(), before, "{output}");
 }

@@ -22,9 +22,9 @@ fn output(path: &str) -> Value {
 }
 
 /// Returns where an item stands: its status, its attempts and the reason.
-fn seen(repo: &TestRepo, id: &str) -> (String, u64, String) {
-    let seen = repo.item("r", id);
-    (seen.status, seen.attempts, seen.reason)
+fn item_state(repo: &TestRepo, id: &str) -> (String, u64, String) {
+    let item = repo.item("r", id);
+    (item.status, item.attempts, item.reason)
 }
 
 fn stands(status: &str, attempts: u64, reason: &str) -> (String, u64, String) {
@@ -44,13 +44,13 @@ fn an_item_without_the_product_that_another_needs_is_tried_again_and_fails() {
     ];
     repo.drive("r", &items).ends(4);
     let reason = "the product patch is missing, which the item \"patched\" needs";
-    assert_eq!(seen(&repo, "idle"), stands("failed", 1, reason));
+    assert_eq!(item_state(&repo, "idle"), stands("failed", 1, reason));
     let lost = "it depends on \"idle\", which did not get done";
-    assert_eq!(seen(&repo, "patched"), stands("skipped", 0, lost));
-    let reason = "the product outputs/notes.md is missing, which the item \"reader\" needs";
-    assert_eq!(seen(&repo, "wrong"), stands("failed", 1, reason));
-    assert_eq!(seen(&repo, "reader").0, "skipped");
-    assert_eq!((seen(&repo, "late").1, seen(&repo, "patient").0), (2, "done".to_owned()));
+    assert_eq!(item_state(&repo, "patched"), stands("skipped", 0, lost));
+    let second_reason = "the product outputs/notes.md is missing, which the item \"reader\" needs";
+    assert_eq!(item_state(&repo, "wrong"), stands("failed", 1, second_reason));
+    assert_eq!(item_state(&repo, "reader").0, "skipped");
+    assert_eq!((item_state(&repo, "late").1, item_state(&repo, "patient").0), (2, "done".to_owned()));
     repo.is_clean();
     repo.ends_intact("r");
 }
@@ -73,12 +73,15 @@ fn retry_gets_the_product_made_and_what_waits_for_it() {
 }
 
 #[test]
-fn what_is_cancelled_needs_nothing_any_more() {
+fn cancelled_item_needs_no_product() {
     let repo = TestRepo::new();
     repo.submit("r", &[item("maker", "true"), needs("next", "maker", &output("x"))]);
     repo.env.handoff(["cancel", "r/next"]).success();
     repo.env.handoff(["run", "r"]).ends(4);
-    assert_eq!((seen(&repo, "maker").0, seen(&repo, "next").0), ("done".to_owned(), "cancelled".to_owned()));
+    assert_eq!(
+        (item_state(&repo, "maker").0, item_state(&repo, "next").0),
+        ("done".to_owned(), "cancelled".to_owned())
+    );
 }
 
 #[test]
@@ -101,11 +104,14 @@ fn a_rule_that_only_waits_for_an_item_to_be_done_counts_and_no_other_does() {
     repo.env.write("plan.json", &plan.to_string());
     repo.env.handoff(["run", "../plan.json"]).ends(4);
     assert_eq!(
-        seen(&repo, "certain"),
+        item_state(&repo, "certain"),
         stands("failed", 1, "the product outputs/x is missing, which the rule \"one\" needs")
     );
-    assert_eq!((seen(&repo, "perhaps").0, seen(&repo, "optional").0), ("done".to_owned(), "done".to_owned()));
-    assert_eq!(seen(&repo, "after-optional").0, "done");
+    assert_eq!(
+        (item_state(&repo, "perhaps").0, item_state(&repo, "optional").0),
+        ("done".to_owned(), "done".to_owned())
+    );
+    assert_eq!(item_state(&repo, "after-optional").0, "done");
     repo.ends_intact("r");
 }
 
@@ -137,13 +143,15 @@ fn a_map_that_leaves_no_result_fails_and_not_the_reduce() {
 }
 
 #[test]
-fn what_is_added_later_fails_by_itself_where_the_product_is_not_there() {
+fn later_item_fails_alone_without_its_product() {
     let repo = TestRepo::new();
     let plan = json!({ "id": "r", "openEnded": true, "items": [item("done", "true")] });
     repo.env.write("plan.json", &plan.to_string());
     repo.env.handoff(["run", "../plan.json"]).ends(0);
     let mut later = needs("later", "done", &output("x"));
-    let more = |later: &Value| json!({ "id": "r", "items": [later, needs("last", "later", &output("y"))] }).to_string();
+    let more = |later_item: &Value| {
+        json!({ "id": "r", "items": [later_item, needs("last", "later", &output("y"))] }).to_string()
+    };
     repo.env.write("more.json", &more(&later));
     let refused = repo.env.handoff(["extend", "r", "../more.json"]).exit(1);
     let message = "undeclared-product at items[1].needs.it.select: the item \"later\" does not declare outputs/y among its products";
@@ -153,16 +161,16 @@ fn what_is_added_later_fails_by_itself_where_the_product_is_not_there() {
     repo.env.handoff(["extend", "r", "../more.json"]).success();
     let run = repo.env.handoff(["run", "r"]).exit(4);
     let reason = "the need \"it\" cannot be met: \"done\" is done without the product outputs/x";
-    assert_eq!(seen(&repo, "later"), stands("failed", 0, reason));
+    assert_eq!(item_state(&repo, "later"), stands("failed", 0, reason));
     insta::assert_snapshot!(run.stderr, @r#"
     ✗ later  failed: the need "it" cannot be met: "done" is done without the product outputs/x
     ─ last  skipped: it depends on "later", which did not get done
     hint: git handoff close r   # done is done without that product; for another try: submit the plan with another id
     "#);
-    assert_eq!(seen(&repo, "last").0, "skipped");
+    assert_eq!(item_state(&repo, "last").0, "skipped");
     let retry = repo.env.handoff(["--json", "retry", "r/later"]).exit(1);
-    let refused: Value = serde_json::from_str(&retry.stderr).expect("a refusal is JSON");
-    assert_eq!(refused["code"], "not-retriable", "{refused}");
-    assert_eq!(refused["message"], "\"later\" needs outputs/x of \"done\", which is done without it");
+    let second_refused: Value = serde_json::from_str(&retry.stderr).expect("a refusal is JSON");
+    assert_eq!(second_refused["code"], "not-retriable", "{second_refused}");
+    assert_eq!(second_refused["message"], "\"later\" needs outputs/x of \"done\", which is done without it");
     repo.ends_intact("r");
 }

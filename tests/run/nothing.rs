@@ -9,7 +9,7 @@ use crate::common::report::{find_entry, find_line, find_row};
 const WORDS: &str = "done, nothing handed over";
 
 #[test]
-fn every_view_says_that_an_item_handed_over_nothing() {
+fn every_view_marks_an_item_without_products() {
     let repo = TestRepo::new();
     let run = repo.drive("r", &[item("empty", "true"), item("full", "echo x >outputs/x")]).exit(0);
     let rows = "✓ empty  done, nothing handed over  1 attempt\n✓ full   done                       1 attempt  outputs/x\nr: 2 of 2 done, sealed\n";
@@ -17,51 +17,51 @@ fn every_view_says_that_an_item_handed_over_nothing() {
     assert_eq!(run.stdout, format!("{rows}{screen}"));
     insta::assert_snapshot!(find_line(&run.stderr, "✓ empty  "), @"✓ empty  done in 0ms, nothing handed over");
     insta::assert_snapshot!(find_line(&run.stderr, "✓ full  "), @"✓ full  done in 0ms, 1 product");
-    let says = |arguments: &[&str]| repo.env.handoff(arguments).success();
+    let stdout_of = |arguments: &[&str]| repo.env.handoff(arguments).success();
     let timed = "✓ empty  done, nothing handed over  1 attempt  2026-06-04 02:00Z  0ms\n✓ full   done                       1 attempt  2026-06-04 02:00Z  0ms  outputs/x\nsubmitted 2026-06-04 02:00Z by human:ada\nr: 2 of 2 done, sealed\n";
-    assert_eq!(says(&["status", "r"]), timed);
-    assert_eq!(says(&["watch", "r"]), rows);
-    assert!(says(&["show", "r"]).ends_with(rows));
-    let shown = says(&["show", "r/empty"]);
-    assert!(shown.contains(&format!("  {WORDS}  exit 0")), "{shown}");
-    insta::assert_snapshot!(find_line(&shown, "status  "), @"status     done, nothing handed over");
-    let log = says(&["log", "r"]);
+    assert_eq!(stdout_of(&["status", "r"]), timed);
+    assert_eq!(stdout_of(&["watch", "r"]), rows);
+    assert!(stdout_of(&["show", "r"]).ends_with(rows));
+    let stdout = stdout_of(&["show", "r/empty"]);
+    assert!(stdout.contains(&format!("  {WORDS}  exit 0")), "{stdout}");
+    insta::assert_snapshot!(find_line(&stdout, "status  "), @"status     done, nothing handed over");
+    let log = stdout_of(&["log", "r"]);
     assert!(log.contains(&format!("item.reconciled empty #1: {WORDS}\n")), "{log}");
     insta::assert_snapshot!(find_entry(&log, "item.reconciled full"), @"item.reconciled full #1: done");
-    insta::assert_snapshot!(says(&["runs"]), @"r  default  sealed  2026-06-04 02:00Z  human:ada  2 done, 1 with nothing handed over");
+    insta::assert_snapshot!(stdout_of(&["runs"]), @"r  default  sealed  2026-06-04 02:00Z  human:ada  2 done, 1 with nothing handed over");
     assert!(
-        says(&[]).contains(
+        stdout_of(&[]).contains(
             "1 run sealed, done and green by what they record, 1 with an item that has nothing handed over\n"
         )
     );
-    insta::assert_snapshot!(find_row(&says(&["verify", "r"]), "outcome"), @"✓ outcome    2 of 2 done, 1 with nothing handed over");
+    insta::assert_snapshot!(find_row(&stdout_of(&["verify", "r"]), "outcome"), @"✓ outcome    2 of 2 done, 1 with nothing handed over");
 }
 
 #[test]
-fn json_says_that_an_item_handed_over_nothing() {
+fn json_marks_an_item_without_products() {
     let repo = TestRepo::new();
     repo.submit("r", &[item("empty", "true"), item("full", "echo x >outputs/x")]);
     let read = |arguments: &[&str]| -> Value { serde_json::from_str(&repo.env.handoff(arguments).success()).unwrap() };
     let both = |answer: &Value| [0, 1].map(|at| answer["items"][at].get("handedOver").cloned());
-    let wanted = [Some(json!(false)), None];
+    let expected = [Some(json!(false)), None];
     let run = read(&["--json", "run", "r"]);
-    assert_eq!((both(&run), &run["outcome"]["handedOverNothing"]), (wanted.clone(), &json!(1)));
-    assert_eq!(both(&read(&["--json", "status", "r"])), wanted);
-    assert_eq!(both(&read(&["--json", "show", "r"])), wanted);
+    assert_eq!((both(&run), &run["outcome"]["handedOverNothing"]), (expected.clone(), &json!(1)));
+    assert_eq!(both(&read(&["--json", "status", "r"])), expected);
+    assert_eq!(both(&read(&["--json", "show", "r"])), expected);
     let item = read(&["--json", "show", "r/empty"]);
     let ended = item["entries"].as_array().unwrap().iter().find(|entry| entry["kind"] == "item.reconciled");
     assert_eq!((&item["handedOver"], &ended.unwrap()["handedOver"]), (&json!(false), &json!(false)));
     let entries = repo.entries("r");
-    let said: Vec<_> =
+    let handed_over: Vec<_> =
         entries.iter().filter_map(|entry| Some((entry["item"].as_str()?, entry.get("handedOver")?))).collect();
-    assert_eq!(said, [("empty", &json!(false))]);
+    assert_eq!(handed_over, [("empty", &json!(false))]);
     assert_eq!(read(&["--json", "runs"])["runs"][0]["handedOverNothing"], json!(1));
     assert_eq!(read(&["--json"])["handedOverNothing"], json!(1));
     assert_eq!(read(&["--json", "verify", "r"])["outcome"]["handedOverNothing"], json!(1));
 }
 
 #[test]
-fn what_has_nothing_to_hand_over_by_design_is_just_done() {
+fn item_without_declared_products_is_just_done() {
     let repo = TestRepo::new();
     let mut checks = item("checks", "true");
     checks["produces"] = json!([]);
@@ -122,8 +122,8 @@ fn a_red_item_and_a_reused_one_say_it_as_well() {
     ");
     repo.drive("first", &[item("a", "true")]).ends(0);
     repo.submit("second", &[item("a", "true")]);
-    let run = repo.env.handoff(["run", "--reuse", "second"]).exit(0);
-    insta::assert_snapshot!(run.stdout, @"
+    let second_run = repo.env.handoff(["run", "--reuse", "second"]).exit(0);
+    insta::assert_snapshot!(second_run.stdout, @"
     ✓ a  done, reused, nothing handed over  1 attempt  from first/a
     second: 1 of 1 done, sealed
     ─ nothing changed

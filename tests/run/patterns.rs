@@ -35,12 +35,12 @@ fn play(pattern: &str, items: &[Value], exit: i32) -> TestRepo {
 }
 
 /// The results of all items, by id.
-fn told(repo: &TestRepo) -> Vec<String> {
+fn item_statuses(repo: &TestRepo) -> Vec<String> {
     repo.items("r").iter().map(|(id, item)| format!("{id} {}", item.status)).collect()
 }
 
 /// The outcomes recorded by rules.
-fn said(repo: &TestRepo) -> Vec<String> {
+fn rule_outcomes(repo: &TestRepo) -> Vec<String> {
     let entries = repo.entries("r");
     let concluded = entries.iter().filter(|entry| entry["kind"] == "run.concluded");
     concluded.map(|entry| entry["outcome"].as_str().unwrap().to_owned()).collect()

@@ -37,8 +37,8 @@ fn an_item_sets_variables_for_its_own_command_alone() {
     let mut own = item("a", "echo \"own: $LOG $EMPTY-${#KEY}\" >>outputs/said");
     own["inputs"]["env"] = json!({ "LOG": "debug", "EMPTY": "", "KEY": "another" });
     repo.drive("r", &[own.clone()]).ends(0);
-    let said = repo.env.handoff(["cat", "r/a:outputs/said"]).success();
-    assert_eq!(said, "setup: configured\nown: debug -12\nverify: configured\n");
+    let stdout = repo.env.handoff(["cat", "r/a:outputs/said"]).success();
+    assert_eq!(stdout, "setup: configured\nown: debug -12\nverify: configured\n");
     let manifest: Value = serde_json::from_str(&repo.env.handoff(["cat", "r/a:manifest"]).success()).unwrap();
     let names: Vec<&str> =
         manifest["claims"]["env"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
@@ -58,7 +58,7 @@ fn an_item_sets_variables_for_its_own_command_alone() {
 }
 
 #[test]
-fn retry_says_which_files_of_the_command_are_older_than_those_here() {
+fn retry_reports_outdated_command_files() {
     let repo = TestRepo::new();
     repo.env.write("repo/tools/check.sh", "exit 1\n");
     repo.env.git(["add", "tools"]).success();
@@ -75,16 +75,16 @@ fn retry_says_which_files_of_the_command_are_older_than_those_here() {
     repo.env.write("repo/tools/check.sh", "exit 0\n");
     repo.env.git(["commit", "--quiet", "--all", "--message", "Fix the check"]).success();
     repo.env.write("repo/dir/b.txt", "is not named\n");
-    let retry = repo.env.handoff(["retry", "r/a"]).exit(0);
+    let second_retry = repo.env.handoff(["retry", "r/a"]).exit(0);
     let warning = format!(
         "warning: item \"a\" runs tools/check.sh as the base {} of the run has it, without later changes; for those, submit the plan with another id\n",
         base.trim()
     );
-    assert!(retry.stderr.contains(&warning), "{retry}");
+    assert!(second_retry.stderr.contains(&warning), "{second_retry}");
 }
 
 #[test]
-fn reuse_says_why_an_item_is_not_reused() {
+fn reuse_explains_each_item_that_is_not_reused() {
     let repo = TestRepo::new();
     let run = |id: &str, items: &[Value]| {
         repo.submit(id, items);
@@ -100,8 +100,8 @@ fn reuse_says_why_an_item_is_not_reused() {
     ✓ a  reused from first/a, sealed as 0cfd8b9f, 1 product
     ");
     repo.config("handoff.executor.command.timeout", "77");
-    let said = run("other", &[item("a", "echo y >outputs/x")]);
-    insta::assert_snapshot!(said, @"
+    let stderr = run("other", &[item("a", "echo y >outputs/x")]);
+    insta::assert_snapshot!(stderr, @"
     a: not reused: first/a was given something else to do: argv, inputs, timeout
     ▶ a  attempt 1
     ✓ a  done in 0ms, 1 product
@@ -110,11 +110,11 @@ fn reuse_says_why_an_item_is_not_reused() {
     wants["produces"] = json!([{ "kind": "output", "path": "x" }, { "kind": "patch" }]);
     wants["maxAttempts"] = json!(1);
     repo.submit("wants", &[wants]);
-    let said = repo.env.handoff(["run", "--reuse", "wants"]).exit(4).stderr;
+    let run_stderr = repo.env.handoff(["run", "--reuse", "wants"]).exit(4).stderr;
     assert!(
-        said.contains(
+        run_stderr.contains(
             "a: not reused: other/a did the same, and its products are not what this item has to hand over\n"
         ),
-        "{said}"
+        "{run_stderr}"
     );
 }

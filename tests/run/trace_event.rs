@@ -17,25 +17,25 @@ fn trace(repo: &TestRepo, run: &str) -> Vec<Value> {
     assert_eq!((&trace["displayTimeUnit"], &trace["otherData"]["run"]), (&json!("ms"), &json!(run)));
     let events = trace["traceEvents"].as_array().unwrap().clone();
     let row = |event: &Value| (event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap());
-    let named: BTreeSet<_> =
-        of(&events, "M", "").iter().filter(|e| e["name"] == "thread_name").map(|e| row(e)).collect();
+    let thread_rows: BTreeSet<_> =
+        find_events(&events, "M", "").iter().filter(|e| e["name"] == "thread_name").map(|e| row(e)).collect();
     let mut rows: BTreeMap<(u64, u64), Vec<(i64, i64)>> = BTreeMap::new();
     for event in events.iter().filter(|event| event["ph"] != "M") {
-        assert!(named.contains(&row(event)) && event["ts"].as_i64().unwrap() >= 0, "{event}");
+        assert!(thread_rows.contains(&row(event)) && event["ts"].as_i64().unwrap() >= 0, "{event}");
         if event["ph"] == "X" {
             let (from, length) = (event["ts"].as_i64().unwrap(), event["dur"].as_i64().unwrap());
             assert!(length >= 0, "{event}");
             rows.entry(row(event)).or_default().push((from, from + length));
         }
     }
-    for (row, mut spans) in rows {
+    for (track, mut spans) in rows {
         spans.sort_unstable();
-        assert!(spans.windows(2).all(|two| two[0].1 <= two[1].0), "the events of {row:?} overlap: {spans:?}");
+        assert!(spans.windows(2).all(|two| two[0].1 <= two[1].0), "the events of {track:?} overlap: {spans:?}");
     }
     let fired = repo.entries(run).iter().filter(|entry| entry["kind"] == "item.fired").count();
-    assert_eq!(of(&events, "X", "attempt").len(), fired, "each attempt has one event");
+    assert_eq!(find_events(&events, "X", "attempt").len(), fired, "each attempt has one event");
     // Each flow leads from within one attempt to the beginning of another.
-    let (starts, ends) = (of(&events, "s", "needs"), of(&events, "f", "needs"));
+    let (starts, ends) = (find_events(&events, "s", "needs"), find_events(&events, "f", "needs"));
     assert_eq!(starts.len(), ends.len());
     for (start, end) in starts.iter().zip(&ends) {
         assert_eq!((&start["id"], &start["name"], &end["bp"]), (&end["id"], &end["name"], &json!("e")));
@@ -45,7 +45,7 @@ fn trace(repo: &TestRepo, run: &str) -> Vec<Value> {
 }
 
 /// Returns the events of a kind; a category of `""` is every one.
-fn of<'e>(events: &'e [Value], ph: &str, category: &str) -> Vec<&'e Value> {
+fn find_events<'e>(events: &'e [Value], ph: &str, category: &str) -> Vec<&'e Value> {
     events.iter().filter(|event| event["ph"] == ph && (category.is_empty() || event["cat"] == category)).collect()
 }
 
@@ -81,41 +81,44 @@ fn attempts_waits_locks_and_needs_are_events() {
     repo.env.handoff(["approve", "r/asked"]).success();
     let events = trace(&repo, "r");
 
-    let attempts = of(&events, "X", "attempt");
-    let told = |name: &str, number: u64| {
+    let attempts = find_events(&events, "X", "attempt");
+    let args_of = |name: &str, number: u64| {
         attempts.iter().find(|e| e["name"] == name && e["args"]["attempt"] == number).map(|e| &e["args"]).unwrap()
     };
-    let maker = told("maker", 1);
+    let maker = args_of("maker", 1);
     assert_eq!(
         (&maker["status"], &maker["exit"], &maker["red"]),
         (&json!("done"), &json!({ "code": 0 }), &json!(false))
     );
     assert!(maker["sandbox"].is_string() && maker["actor"] == "human:ada", "{maker}");
     assert_eq!(
-        (&told("flaky", 1)["status"], &told("flaky", 1)["exit"]),
+        (&args_of("flaky", 1)["status"], &args_of("flaky", 1)["exit"]),
         (&json!("failed, retried"), &json!({ "code": 3 }))
     );
-    assert_eq!((&told("flaky", 2)["status"], &told("flaky", 2)["reason"]), (&json!("failed"), &json!("exited with 3")));
-    assert!(told("flaky", 2)["durationMs"].is_u64());
+    assert_eq!(
+        (&args_of("flaky", 2)["status"], &args_of("flaky", 2)["reason"]),
+        (&json!("failed"), &json!("exited with 3"))
+    );
+    assert!(args_of("flaky", 2)["durationMs"].is_u64());
     let rows: BTreeSet<_> =
         attempts.iter().filter(|e| e["ts"] == attempts[0]["ts"]).map(|e| e["tid"].as_u64()).collect();
     assert!(attempts.len() == 5 && !rows.is_empty(), "{attempts:?}");
 
     // One of the two holds the lock while the other waits for it.
-    let locks = of(&events, "X", "lock");
+    let locks = find_events(&events, "X", "lock");
     assert_eq!(locks.len(), 2);
     assert!(locks.iter().all(|event| event["args"]["lock"] == "db"));
-    let waits = of(&events, "X", "waiting");
+    let waits = find_events(&events, "X", "waiting");
     let (first, second) = (&locks[0]["name"], &locks[1]["name"]);
     let waited = waits.iter().find(|event| event["name"] == *second).unwrap();
     assert_eq!(waited["args"], json!({ "attempt": 1, "locks": { "db": first } }));
-    assert_eq!(names(&of(&events, "X", "approval")), ["asked"]);
+    assert_eq!(names(&find_events(&events, "X", "approval")), ["asked"]);
 
-    let flows: BTreeSet<&str> = names(&of(&events, "s", "needs")).into_iter().collect();
+    let flows: BTreeSet<&str> = names(&find_events(&events, "s", "needs")).into_iter().collect();
     assert_eq!(flows, BTreeSet::from(["after", "in"]));
-    assert_eq!(names(&of(&events, "i", "decision")), ["item.decided asked #0: done"]);
-    assert_eq!(names(&of(&events, "i", "item")), ["item.skipped never #0: skipped"]);
-    assert_eq!(names(&of(&events, "i", "run"))[0], "run.submitted r");
+    assert_eq!(names(&find_events(&events, "i", "decision")), ["item.decided asked #0: done"]);
+    assert_eq!(names(&find_events(&events, "i", "item")), ["item.skipped never #0: skipped"]);
+    assert_eq!(names(&find_events(&events, "i", "run"))[0], "run.submitted r");
 }
 
 #[test]
@@ -126,7 +129,7 @@ fn concurrent_attempts_have_rows_of_their_own() {
     repo.submit("r", &items);
     drive(&repo, "r");
     let events = trace(&repo, "r");
-    let attempts = of(&events, "X", "attempt");
+    let attempts = find_events(&events, "X", "attempt");
     let rows: BTreeSet<_> = attempts.iter().map(|event| event["tid"].as_u64().unwrap()).collect();
     assert_eq!(rows, BTreeSet::from([1, 2, 3]), "{attempts:?}");
 }
@@ -139,20 +142,20 @@ fn an_open_run_has_a_trace_that_reaches_until_now() {
     repo.submit("r", &[item("long", script), item("next", "true")]);
     // Nothing has begun.
     let events = trace(&repo, "r");
-    assert_eq!(names(&of(&events, "X", "waiting")), ["long", "next"]);
+    assert_eq!(names(&find_events(&events, "X", "waiting")), ["long", "next"]);
     let driver = repo.start(&["run", "r"]);
     wait_for("the worker runs", || repo.path("begun").exists());
-    let events = trace(&repo, "r");
+    let second_events = trace(&repo, "r");
     repo.env.write("go", "");
     assert!(driver.wait().0.success());
-    let attempts = of(&events, "X", "attempt");
+    let attempts = find_events(&second_events, "X", "attempt");
     assert_eq!((names(&attempts), &attempts[0]["args"]["status"]), (vec!["long"], &json!("running")));
     assert!(attempts[0]["args"]["exit"].is_null() && attempts[0]["dur"].as_i64().unwrap() > 0, "{attempts:?}");
-    assert_eq!(names(&of(&events, "X", "waiting")), ["long", "next"]);
+    assert_eq!(names(&find_events(&second_events, "X", "waiting")), ["long", "next"]);
 }
 
 #[test]
-fn red_items_documents_and_crashes_are_told() {
+fn trace_has_red_items_documents_and_crashes() {
     let repo = TestRepo::new();
     repo.config("handoff.executor.red.command", "true");
     repo.config("handoff.executor.red.verify", "echo FAILED; exit 1");
@@ -167,12 +170,12 @@ fn red_items_documents_and_crashes_are_told() {
     repo.env.write("go", "");
     repo.env.handoff(["run", "r"]).ends(4);
     let events = trace(&repo, "r");
-    let attempts = of(&events, "X", "attempt");
-    let told: Vec<_> =
+    let attempts = find_events(&events, "X", "attempt");
+    let statuses: Vec<_> =
         attempts.iter().map(|e| (e["name"].as_str().unwrap(), e["args"]["status"].as_str().unwrap())).collect();
-    assert!(told.contains(&("long", "lost to a crash")) && told.contains(&("long", "done")), "{told:?}");
+    assert!(statuses.contains(&("long", "lost to a crash")) && statuses.contains(&("long", "done")), "{statuses:?}");
     assert!(attempts.iter().any(|e| e["name"] == "red" && e["args"]["red"] == true), "{attempts:?}");
-    assert_eq!(names(&of(&events, "i", "document")), ["document.written notes.md #1"]);
+    assert_eq!(names(&find_events(&events, "i", "document")), ["document.written notes.md #1"]);
 }
 
 #[test]
@@ -181,12 +184,12 @@ fn a_trace_is_one_object_and_cannot_be_followed() {
     repo.submit("r", &[item("a \"b\" <c>\u{202e}", "true")]);
     let output = repo.env.handoff(["log", "r", "--format", "trace-event", "--follow"]).exit(2);
     assert_eq!(output.stderr, "error: --follow cannot be used with --format trace-event\n");
-    let output = repo.env.handoff(["log", "r", "--format", "trace-event", "--json"]).exit(2);
-    assert_eq!(error_code(&output.stderr), "usage");
-    let output = repo.env.handoff(["log", "s", "--format", "trace-event"]).exit(1);
-    assert!(output.stderr.starts_with("error: there is no run \"s\" here\n"), "{output}");
+    let log_output = repo.env.handoff(["log", "r", "--format", "trace-event", "--json"]).exit(2);
+    assert_eq!(error_code(&log_output.stderr), "usage");
+    let second_output = repo.env.handoff(["log", "s", "--format", "trace-event"]).exit(1);
+    assert!(second_output.stderr.starts_with("error: there is no run \"s\" here\n"), "{second_output}");
     let printed = repo.env.handoff(["log", "r", "--format", "trace-event"]).success();
     assert!(printed.lines().count() == 1 && !printed.contains('\u{202e}'), "{printed}");
-    assert_eq!(names(&of(&trace(&repo, "r"), "X", "waiting")), ["a \"b\" <c>\u{202e}"]);
+    assert_eq!(names(&find_events(&trace(&repo, "r"), "X", "waiting")), ["a \"b\" <c>\u{202e}"]);
     assert_eq!(repo.env.handoff(["log", "r", "--format", "text"]).stdout, repo.env.handoff(["log", "r"]).stdout);
 }

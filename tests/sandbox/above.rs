@@ -38,26 +38,30 @@ fn settings_above_a_worktree_are_read_or_not_there() {
             "NAMES='.npmrc .prettierrc.json package.json .cargo/config.toml notes'; {LOOK}; cat ~/.cargo/config.toml"
         );
         let output = scene.drive("above", &[item("a", &script)]);
-        let said = scene.handoff(&["cat", "above/a:transcript"]).stdout;
+        let transcript = scene.handoff(&["cat", "above/a:transcript"]).stdout;
         let there = "fund=false\n{}\n{\"dependencies\": {\"jsonwebtoken\": \"9.0.2\"}}\n";
         let expected = match layers {
             Layers::All => "[net]\n[net]\n".to_owned(),
             _ => format!("{there}[net]\nrefused notes\n[net]\n"),
         };
-        assert_eq!((output.status, said.as_str()), (Some(0), expected.as_str()), "{layers:?}: {output}");
+        assert_eq!((output.status, transcript.as_str()), (Some(0), expected.as_str()), "{layers:?}: {output}");
         let missing =
             "without bubblewrap workers cannot write to /tmp and /var/tmp; TMPDIR names a folder of their own";
         // The scene's programs lie below /tmp, with settings among them that no worker reads.
         let partly = "workers cannot write to /tmp, ";
-        let told = output.stderr.lines().filter(|line| {
+        let notes = output.stderr.lines().filter(|line| {
             !line.starts_with("warning: workers are confined by less ") && *line != missing && !line.starts_with(partly)
         });
-        assert_eq!(told.collect::<Vec<_>>(), ["▶ a  attempt 1", "✓ a  done in 0ms, nothing handed over"], "{layers:?}");
+        assert_eq!(
+            notes.collect::<Vec<_>>(),
+            ["▶ a  attempt 1", "✓ a  done in 0ms, nothing handed over"],
+            "{layers:?}"
+        );
     }
 }
 
 #[test]
-fn settings_above_with_a_credential_are_refused_and_that_is_said_once() {
+fn outer_settings_with_a_credential_are_hidden_with_one_warning() {
     for (layers, scene) in scenes("credentials above") {
         for (path, text) in [
             ("home/.npmrc", "//npm.example.com/:_authToken=SECRET\n"),
@@ -70,15 +74,15 @@ fn settings_above_with_a_credential_are_refused_and_that_is_said_once() {
         let script =
             format!("NAMES='.npmrc package.json .cargo/config.toml'; {LOOK}; cat ~/.cargo/config.toml ~/.npmrc; true");
         let output = scene.drive("kept", &[item("a", &script), item("b", "true")]);
-        let said = scene.handoff(&["cat", "kept/a:transcript"]).stdout;
-        assert!(!said.contains("SECRET") && output.status == Some(0), "{layers:?}: {output}{said}");
+        let transcript = scene.handoff(&["cat", "kept/a:transcript"]).stdout;
+        assert!(!transcript.contains("SECRET") && output.status == Some(0), "{layers:?}: {output}{transcript}");
         let at = |path: &str| scene.repo.path("home").join(path).display().to_string();
-        let kept = match layers {
+        let hidden = match layers {
             Layers::All => at(".cargo/config.toml"),
             _ => [".cargo/config.toml", ".npmrc", "package.json"].map(at).join(", "),
         };
         let line = format!(
-            "workers cannot read {kept}, which may hold a credential: tools that read settings in every folder above a \
+            "workers cannot read {hidden}, which may hold a credential: tools that read settings in every folder above a \
              worktree fail there; move the credential to another file, or set `handoff.workspace.root` to a folder \
              elsewhere\n"
         );
@@ -98,14 +102,17 @@ fn settings_in_a_folder_that_a_setting_gives_are_read_unless_they_hold_a_credent
                 .config(&format!("handoff.subagent.{name}.command"), "cat ~/.cargo/config.toml; cat ~/.npmrc; true");
             let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": name }, "maxAttempts": 1 });
             scene.drive(name, &[item]).ends(0);
-            let said = scene.handoff(&["cat", &format!("{name}/a:transcript")]).stdout;
-            assert!(said.starts_with("[net]\n") && !said.contains("SECRET"), "{layers:?}, {name}: {said}");
+            let transcript = scene.handoff(&["cat", &format!("{name}/a:transcript")]).stdout;
+            assert!(
+                transcript.starts_with("[net]\n") && !transcript.contains("SECRET"),
+                "{layers:?}, {name}: {transcript}"
+            );
         }
     }
 }
 
 #[test]
-fn settings_of_cargo_are_found_where_its_variable_says() {
+fn cargo_settings_follow_cargo_home() {
     for (layers, scene) in scenes("settings of a moved tool") {
         scene.repo.env.write("moved/registry/crate", "crate\n");
         for (run, text, expected) in [("plain", "[net]\n", "[net]\n"), ("token", "token = \"SECRET\"\n", "")] {
@@ -115,8 +122,8 @@ fn settings_of_cargo_are_found_where_its_variable_says() {
                 format!("cat ~/.cargo/config.toml 2>/dev/null; cat {}/config.toml 2>/dev/null; true", moved.display());
             let plan = scene.repo.plan(run, &[item("a", &script)]);
             let output = scene.handoff_where(&["run", &plan], &[("CARGO_HOME", moved.to_str().unwrap())]);
-            let said = scene.handoff(&["cat", &format!("{run}/a:transcript")]).stdout;
-            assert_eq!((output.status, said), (Some(0), expected.repeat(2)), "{layers:?}: {output}");
+            let transcript = scene.handoff(&["cat", &format!("{run}/a:transcript")]).stdout;
+            assert_eq!((output.status, transcript), (Some(0), expected.repeat(2)), "{layers:?}: {output}");
         }
     }
 }

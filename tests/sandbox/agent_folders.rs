@@ -76,7 +76,7 @@ fn renews(scene: &Scene, run: &str, script: &str, expected: &str) -> String {
 }
 
 #[test]
-fn what_a_worker_writes_reaches_neither_the_user_nor_another_item() {
+fn worker_files_reach_neither_user_nor_other_items() {
     for layers in layers("agents' folders with bubblewrap") {
         let scene = scene(layers);
         let before = own_files(&scene);
@@ -123,14 +123,15 @@ fn a_renewed_login_is_the_users_at_once() {
 }
 
 #[test]
-fn what_is_no_login_is_not_given_back() {
+fn invalid_login_is_not_copied_back() {
     for layers in layers("planted logins with bubblewrap") {
         let scene = scene(layers);
         scene.repo.env.write("beside/login", OLD);
-        let beside = scene.repo.path("beside/login");
-        let said = |why: &str| format!("a: the login in {} is not renewed: {why}\n", scene.repo.path(LOGIN).display());
+        let outside_login = scene.repo.path("beside/login");
+        let warning =
+            |why: &str| format!("a: the login in {} is not renewed: {why}\n", scene.repo.path(LOGIN).display());
         for (run, script, note) in [
-            ("link", format!("rm .credentials.json && ln -s {} .credentials.json", beside.display()), None),
+            ("link", format!("rm .credentials.json && ln -s {} .credentials.json", outside_login.display()), None),
             ("pipe", "rm .credentials.json && mkfifo .credentials.json".to_owned(), None),
             ("folder", "rm .credentials.json && mkdir .credentials.json".to_owned(), None),
             ("gone", "rm .credentials.json".to_owned(), None),
@@ -140,8 +141,8 @@ fn what_is_no_login_is_not_given_back() {
             ("empty", ": >new && mv new .credentials.json".to_owned(), Some("it is not a login")),
         ] {
             let printed = renews(&scene, run, &format!("cd ~/.claude/. && {script}"), OLD);
-            assert!(note.is_none_or(|why| printed.contains(&said(why))), "{run}: {printed}");
-            assert_eq!(fs::read_to_string(&beside).unwrap(), OLD, "{run}");
+            assert!(note.is_none_or(|why| printed.contains(&warning(why))), "{run}: {printed}");
+            assert_eq!(fs::read_to_string(&outside_login).unwrap(), OLD, "{run}");
         }
     }
 }
@@ -205,9 +206,9 @@ fn data_of_sessions_is_for_the_next_attempt_of_the_same_item_alone() {
         let failed = scene
             .drive("open", &[item("tried", "mkdir -p ~/.claude/projects && touch ~/.claude/projects/kept && false")]);
         assert_eq!(failed.status, Some(4), "{failed}");
-        let kept: Vec<_> =
+        let saved: Vec<_> =
             walk(&scene.repo.path("worktrees")).into_iter().filter(|path| path.contains("/.claude/")).collect();
-        assert!(kept.iter().all(|path| path.contains("/.claude/projects")) && kept.len() == 2, "{kept:?}");
+        assert!(saved.iter().all(|path| path.contains("/.claude/projects")) && saved.len() == 2, "{saved:?}");
         assert_eq!(std::os::unix::fs::MetadataExt::nlink(&fs::metadata(scene.repo.path(LOGIN)).unwrap()), 1);
         scene.handoff(&["delete", "--yes", "open"]).ends(0);
         // Another run begins with nothing, and nothing stays on disk.
@@ -230,7 +231,7 @@ fn links_to_settings_are_followed_but_to_no_secret() {
     fs::create_dir(scene.repo.path("home/.claude/skills")).unwrap();
     symlink("../../.netrc", scene.repo.path("home/.claude/skills/x")).unwrap();
     let script = "cd ~/.claude && cat CLAUDE.md && ls -A skills && ! test -e agents && ! test -e statusline.sh";
-    assert_eq!(scene.says("links", script), "be brief");
+    assert_eq!(scene.run_script("links", script), "be brief");
 }
 
 #[test]
@@ -253,13 +254,13 @@ fn the_variable_of_an_agent_is_followed_and_of_two_logins_its_wins() {
         assert_eq!(read(&scene, LOGIN), OLD);
         let real = scene.repo.path("home/accounts/work/settings.json");
         scene.repo.config("handoff.executor.command.home", "real");
-        let script = format!(
+        let second_script = format!(
             "test $CLAUDE_CONFIG_DIR != {place} && cd $CLAUDE_CONFIG_DIR && grep -q work settings.json && grep -q work .claude.json && \
              echo evil >settings.json && ! echo evil >{}",
             real.display()
         );
-        let plan = scene.repo.plan("real", &[item("a", &script)]);
-        scene.handoff_where(&["run", &plan], &[("CLAUDE_CONFIG_DIR", place)]).ends(0);
+        let second_plan = scene.repo.plan("real", &[item("a", &second_script)]);
+        scene.handoff_where(&["run", &second_plan], &[("CLAUDE_CONFIG_DIR", place)]).ends(0);
         assert_eq!(fs::read_to_string(real).unwrap(), "work");
     }
 }
@@ -296,11 +297,11 @@ fn a_login_that_could_run_something_is_checked() {
     let script = format!("printf '%s' '{evil}' >~/.local/share/opencode/auth.json");
     let output = scene.drive("evil", &[item("a", &script)]).exit(0);
     assert_eq!(read(&scene, place), old);
-    let said = "is not renewed: it names a server whose settings would be run\n";
-    assert!(output.stderr.contains(said), "{output}");
+    let warning = "is not renewed: it names a server whose settings would be run\n";
+    assert!(output.stderr.contains(warning), "{output}");
     let new = old.replace("old", "new");
-    let script = format!("printf '%s' '{new}' >~/.local/share/opencode/auth.json");
-    scene.drive("new", &[item("a", &script)]).ends(0);
+    let second_script = format!("printf '%s' '{new}' >~/.local/share/opencode/auth.json");
+    scene.drive("new", &[item("a", &second_script)]).ends(0);
     assert_eq!(read(&scene, place), new);
 }
 
@@ -314,7 +315,7 @@ fn any_folder_in_the_home_directory_can_be_private_and_its_login_shared() {
         give(&scene, "private", &["~/.config/agent"]);
         give(&scene, "login", &["~/.config/agent/auth", "~/.tool/login"]);
         let script = "cd ~/.config/agent && grep -q mine conf && echo evil >conf && printf new >auth && cat ~/.tool/login && printf NEW >~/.tool/login";
-        assert_eq!(scene.says("own", script), "SECRET");
+        assert_eq!(scene.run_script("own", script), "SECRET");
         let found =
             ["home/.config/agent/conf", "home/.config/agent/auth", "home/.tool/login"].map(|path| read(&scene, path));
         assert_eq!(found, ["mine", "new", "NEW"]);
@@ -322,7 +323,7 @@ fn any_folder_in_the_home_directory_can_be_private_and_its_login_shared() {
 }
 
 #[test]
-fn an_impossible_copy_is_refused_and_named() {
+fn impossible_copy_is_rejected() {
     let scene = Scene::new(Layers::Inner);
     give(&scene, "private", &["/opt"]);
     let refused = scene.drive("elsewhere", &[item("a", "true")]).exit(1).stderr;
@@ -331,24 +332,24 @@ fn an_impossible_copy_is_refused_and_named() {
     scene.repo.env.git(["config", "--unset-all", "handoff.executor.command.private"]).success();
     give(&scene, "private", &["~/.tool"]);
     scene.repo.config("handoff.executor.command.home", "real");
-    let refused = scene.drive("real", &[item("a", "true")]).exit(1).stderr;
+    let second_refused = scene.drive("real", &[item("a", "true")]).exit(1).stderr;
     let place = scene.repo.path("home/.tool");
-    let message = format!(
+    let second_message = format!(
         "error: {} cannot be given as a private copy with `home` = `real`, because no variable moves it; use `home` = `private`\n",
         place.display()
     );
-    assert!(refused.starts_with(&message), "{refused}");
+    assert!(second_refused.starts_with(&second_message), "{second_refused}");
 }
 
 #[test]
-fn a_folder_that_is_given_itself_is_named_by_run_and_doctor() {
+fn run_and_doctor_report_a_shared_agent_folder() {
     let scene = scene(Layers::Inner);
     give(&scene, "writable", &["~/.claude"]);
     let output = scene.drive("given", &[item("a", "echo mine >~/.claude/settings.json")]).exit(0);
     assert_eq!(read(&scene, "home/.claude/settings.json"), "mine\n");
-    let said = "workers may write ~/.claude: what they leave there, Claude Code runs later without a sandbox";
+    let warning = "workers may write ~/.claude: what they leave there, Claude Code runs later without a sandbox";
     let flat = output.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains(said), "{output}");
+    assert!(flat.contains(warning), "{output}");
     let found: Value = serde_json::from_str(&scene.handoff(&["doctor", "--json"]).stdout).unwrap();
     let codes: Vec<_> = found["findings"].as_array().unwrap().iter().map(|it| it["code"].as_str().unwrap()).collect();
     assert!(codes.contains(&"agent-folder-writable"), "{found}");
@@ -357,8 +358,8 @@ fn a_folder_that_is_given_itself_is_named_by_run_and_doctor() {
 /// Returns the paths of all files below a folder.
 fn walk(folder: &Path) -> Vec<String> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+    while let Some(directory) = folders.pop() {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             found.push(entry.path().display().to_string());
             folders.extend(is_folder.then(|| entry.path()));
@@ -368,7 +369,7 @@ fn walk(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn permissions_of_a_login_are_taken_back() {
+fn permissions_of_a_login_are_restored() {
     use std::os::unix::fs::PermissionsExt as _;
     for layers in layers("permissions of a login with bubblewrap") {
         let scene = scene(layers);
@@ -406,7 +407,7 @@ fn a_link_in_the_data_of_sessions_leads_our_own_links_nowhere() {
 }
 
 #[test]
-fn a_kept_worktree_has_no_link_to_the_login() {
+fn preserved_worktree_has_no_link_to_the_login() {
     let scene = scene(Layers::Inner);
     scene.repo.env.git(["config", "handoff.maxProductSize", "1k"]).success();
     let script = "head -c 5000 /dev/zero >big; ln ~/.claude/.credentials.json stolen; exit 3";

@@ -49,7 +49,7 @@ const LINKED: [&str; 2] = ["node_modules/.bin/tool", ".venv/bin/activate"];
 enum Stopped {
     Yes,
     No,
-    /// Root alone could do it, or could not: it is looked at and not held to anything.
+    /// Root alone could do it, or could not: it is reported and not required.
     Either,
 }
 use Stopped::{Either, No, Yes};
@@ -459,14 +459,14 @@ fn is_linux(major: u32, minor: u32) -> bool {
 
 fn only_the_named_are_open(layers: Layers, user: Option<u32>) {
     let open: Vec<_> = open(layers, user);
-    let of = |wanted: Stopped| ATTACKS.iter().filter(move |a| a.inner == wanted).map(|a| a.name).collect::<Vec<_>>();
+    let of = |stopped: Stopped| ATTACKS.iter().filter(move |a| a.inner == stopped).map(|a| a.name).collect::<Vec<_>>();
     let known: Vec<_> = open.into_iter().filter(|name| !of(Either).contains(name)).collect();
     assert_eq!(known, of(No));
 }
 
 /// Tries all of them in one run and returns the names of those that worked.
 fn open(layers: Layers, user: Option<u32>) -> Vec<&'static str> {
-    let scene = Scene::of(layers, user);
+    let scene = Scene::for_user(layers, user);
     let linked = LINKED.map(|path| (format!("repo/{path}"), "mine"));
     let agent = AGENT.map(|(path, text)| (path.to_owned(), text));
     for (path, text) in linked.into_iter().chain(agent) {
@@ -525,9 +525,10 @@ fn open(layers: Layers, user: Option<u32>) -> Vec<&'static str> {
         // One command for all of them: each reads the whole run.
         let status = scene.handoff(&["status", "--json", run]);
         let is_gone = status.status != Some(0);
-        let items = if is_gone { BTreeMap::new() } else { items_in(&serde_json::from_str(&status.stdout).unwrap()) };
+        let second_items =
+            if is_gone { BTreeMap::new() } else { items_in(&serde_json::from_str(&status.stdout).unwrap()) };
         let works = |attack: &&Attack| {
-            run == "last" && is_gone || items.get(attack.name).is_some_and(|item| item.outputs.contains("open"))
+            run == "last" && is_gone || second_items.get(attack.name).is_some_and(|item| item.outputs.contains("open"))
         };
         open.extend(tried.iter().copied().filter(works).map(|attack| attack.name));
     }

@@ -46,9 +46,9 @@ fn transcript(scene: &Scene, piece: &str) -> String {
 }
 
 fn done(output: &Output, scene: &Scene, piece: &str) -> String {
-    let said = transcript(scene, piece);
-    assert_eq!(output.status, Some(0), "{output}{said}");
-    said
+    let text = transcript(scene, piece);
+    assert_eq!(output.status, Some(0), "{output}{text}");
+    text
 }
 
 /// Operations of a tool on its cache: lock, append, replace, remove, add.
@@ -63,8 +63,8 @@ fn a_tool_works_with_its_cache_and_the_users_stays_as_it_is() {
         let before = listed();
         // Each starts with what the user has.
         for run in ["first", "second"] {
-            let said = scene.says(run, TOOL);
-            assert_eq!(said, "one\ntwo\na\n.:\ncontent\nindex\nlinked\n\ncontent:\nb\n", "{layers:?}");
+            let transcript = scene.run_script(run, TOOL);
+            assert_eq!(transcript, "one\ntwo\na\n.:\ncontent\nindex\nlinked\n\ncontent:\nb\n", "{layers:?}");
         }
         assert_eq!(listed(), before, "{layers:?}");
     }
@@ -77,21 +77,21 @@ fn setup_and_command_share_what_they_write_and_the_check_does_not_see_it() {
         scene.repo.config("handoff.subagent.x.command", "cat ~/.npm/_cacache/new $TMPDIR/file");
         scene.repo.config("handoff.subagent.x.verify", "test ! -e $TMPDIR/file && ls ~/.npm/_cacache");
         let output = scene.drive("parts", &[subagent("a")]);
-        let said = done(&output, &scene, "parts/a");
-        assert_eq!(said, "setup\ntmp\ncontent\nindex\n", "{layers:?}");
+        let transcript = done(&output, &scene, "parts/a");
+        assert_eq!(transcript, "setup\ntmp\ncontent\nindex\n", "{layers:?}");
     }
 }
 
 #[test]
-fn a_cache_that_is_not_there_yet_can_be_made_beside_what_is_only_read() {
+fn missing_cache_can_be_created_next_to_read_only_files() {
     for (layers, scene) in scenes("new caches") {
-        let said = scene.says(
+        let transcript = scene.run_script(
             "new",
             "mkdir -p ~/.cargo/git/db ~/.cache/uv ~/.gradle/caches ~/.m2/repository ~/go/pkg/mod/n && touch ~/.cache/uv/lock \
              ~/.cargo/.package-cache ~/.cargo/git/db/x ~/.gradle/caches/x ~/.m2/repository/x && ~/.cargo/bin/tool 2>&1; \
              cat ~/.cargo/registry/crate; (echo evil >~/.cargo/bin/tool) 2>/dev/null || echo kept; cat ~/.cargo/credentials.toml 2>&1; true",
         );
-        assert!(said.contains("crate\nkept\n") && !said.contains("SECRET"), "{layers:?}: {said}");
+        assert!(transcript.contains("crate\nkept\n") && !transcript.contains("SECRET"), "{layers:?}: {transcript}");
     }
 }
 
@@ -108,10 +108,10 @@ fn a_cache_that_a_variable_moves_is_found_by_it() {
         assert_eq!(tree(&moved), before, "{layers:?}");
         // It need not be there.
         let missing = scene.repo.path("missing/go");
-        let plan =
+        let second_plan =
             scene.repo.plan("missing", &[item("a", "mkdir -p $GOCACHE && echo x >$GOCACHE/x && cat $GOCACHE/x")]);
-        let output = scene.handoff_where(&["run", &plan], &[("GOCACHE", missing.to_str().unwrap())]);
-        assert_eq!(done(&output, &scene, "missing/a"), "x\n", "{layers:?}");
+        let run_output = scene.handoff_where(&["run", &second_plan], &[("GOCACHE", missing.to_str().unwrap())]);
+        assert_eq!(done(&run_output, &scene, "missing/a"), "x\n", "{layers:?}");
         assert!(!missing.exists());
     }
 }
@@ -145,7 +145,7 @@ fn attempts_at_the_same_time_write_each_their_own() {
 }
 
 #[test]
-fn what_is_written_to_a_cache_counts_as_taken_on_the_disk() {
+fn cache_writes_count_towards_disk_use() {
     for (layers, scene) in scenes("the size of caches") {
         scene.repo.config("handoff.maxDisk", "8M");
         let output = scene.drive(
@@ -162,7 +162,7 @@ fn what_is_written_to_a_cache_counts_as_taken_on_the_disk() {
 fn nothing_of_it_is_left_behind() {
     for (layers, scene) in scenes("leftovers of caches") {
         // An inaccessible folder is left over.
-        scene.says("gone", "mkdir -p ~/.npm/_cacache/shut/in && chmod 0 ~/.npm/_cacache/shut; echo x >$TMPDIR/x");
+        scene.run_script("gone", "mkdir -p ~/.npm/_cacache/shut/in && chmod 0 ~/.npm/_cacache/shut; echo x >$TMPDIR/x");
         let own = find(&scene.repo.path("worktrees"), "@own");
         assert_eq!(own, Vec::<String>::new(), "{layers:?}");
     }
@@ -180,7 +180,7 @@ fn find(top: &Path, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_cache_too_large_for_a_copy_is_empty_and_that_is_said_once() {
+fn oversized_cache_is_empty_with_one_warning() {
     let scene = Scene::new(Layers::Inner);
     scene.repo.env.write("home/.cache/uv/file", "x");
     scene.repo.env.write("home/.npm/small", "x");
@@ -188,8 +188,8 @@ fn a_cache_too_large_for_a_copy_is_empty_and_that_is_said_once() {
     fs::File::options().write(true).open(scene.repo.path("home/.npm/small")).unwrap().set_len(2 << 30).unwrap();
     let script = "ls ~/.npm; echo x >~/.npm/x && cat ~/.npm/x ~/.cache/uv/file; echo $npm_config_cache";
     let output = scene.drive("large", &[item("a", script), item("b", "true")]);
-    let said = done(&output, &scene, "large/a");
-    assert!(said.starts_with("x\nx") && said.ends_with("/home/.npm\n"), "{said}");
+    let transcript = done(&output, &scene, "large/a");
+    assert!(transcript.starts_with("x\nx") && transcript.ends_with("/home/.npm\n"), "{transcript}");
     let line = format!(
         "workers begin with empty caches in the place of {}: no overlay can be mounted here, and copies have at most 1 GiB \
          and 100000 files",
@@ -206,10 +206,10 @@ fn a_large_copy_is_made_only_for_a_worktree_that_needs_it() {
     let large = fs::File::options().write(true).open(scene.repo.path("home/.npm/_cacache/index")).unwrap();
     large.set_len(20 << 20).unwrap();
     let script = "head -c 4 ~/.npm/_cacache/index 2>/dev/null; cat ~/.cargo/registry/crate; touch ~/.npm/new";
-    assert_eq!(scene.says("other", script), "crate\n");
+    assert_eq!(scene.run_script("other", script), "crate\n");
     scene.repo.env.shell("repo", "mkdir -p web/app && echo {} >web/app/package.json && git add web").success();
     scene.repo.env.git(["commit", "-qm", "Web"]).success();
-    assert_eq!(scene.says("needed", script), "one\ncrate\n");
+    assert_eq!(scene.run_script("needed", script), "one\ncrate\n");
 }
 
 #[test]
@@ -245,10 +245,13 @@ fn a_cache_that_an_xdg_variable_moves_is_found_by_it() {
             "handoff.subagent.x.command",
             &format!("cd {} && cat cache/uv/one config/gh/hosts.yml; true", place("xdg")),
         );
-        let plan = scene.repo.plan("given", &[subagent("a")]);
-        let output = scene.handoff_where(&["run", &plan], &moved);
-        let said = done(&output, &scene, "given/a");
-        assert!(said.starts_with("cache/uv/one\n") && !said.contains("\nconfig/gh"), "{layers:?}: {said}");
+        let second_plan = scene.repo.plan("given", &[subagent("a")]);
+        let run_output = scene.handoff_where(&["run", &second_plan], &moved);
+        let transcript = done(&run_output, &scene, "given/a");
+        assert!(
+            transcript.starts_with("cache/uv/one\n") && !transcript.contains("\nconfig/gh"),
+            "{layers:?}: {transcript}"
+        );
     }
 }
 
@@ -262,8 +265,8 @@ fn java_finds_a_home_and_temporary_files_by_options() {
         scene.repo.config("handoff.executor.command.passEnv", "MAVEN_OPTS");
         let plan = scene.repo.plan("java", &[item("a", "mvn; echo -Duser.home=$HOME; echo -Djava.io.tmpdir=$TMPDIR")]);
         let output = scene.handoff_where(&["run", &plan], &[("PATH", &path), ("MAVEN_OPTS", "-Xmx1g")]);
-        let said = done(&output, &scene, "java/a");
-        let lines: Vec<&str> = said.lines().collect();
+        let transcript = done(&output, &scene, "java/a");
+        let lines: Vec<&str> = transcript.lines().collect();
         let expected = if layers == Layers::All { lines[2].to_owned() } else { lines[2..4].join(" ") };
         assert_eq!(lines[..2], [format!("-Xmx1g {expected}"), expected], "{layers:?}");
     }
@@ -276,7 +279,7 @@ fn a_file_is_given_to_no_other_user() {
         let chown = "echo x >f; LC_ALL=C chown 12345 f 2>&1; LC_ALL=C chgrp 12345 f 2>&1; chown $(id -u):$(id -g) f";
         let lines = ["chown: changing ownership of 'f'", "chgrp: changing group of 'f'"];
         let expected = lines.map(|line| format!("{line}: Operation not permitted\n")).concat();
-        assert_eq!(scene.says("owner", chown), expected, "{layers:?}");
+        assert_eq!(scene.run_script("owner", chown), expected, "{layers:?}");
     }
 }
 
@@ -288,7 +291,7 @@ fn root_unpacks_an_archive_of_another_owner() {
     }
     for (layers, scene) in scenes("an archive") {
         let unpack = "echo x >f; tar --owner=12345 --group=12345 -cf a.tar f; mkdir o; tar -xf a.tar -C o && cat o/f";
-        assert_eq!(scene.says("archive", unpack), "x\n", "{layers:?}");
+        assert_eq!(scene.run_script("archive", unpack), "x\n", "{layers:?}");
     }
 }
 
@@ -297,9 +300,9 @@ fn root_unpacks_an_archive_of_another_owner() {
 fn programs_with_folders_of_their_own_get_some_in_tmpdir() {
     for (layers, scene) in scenes("folders of programs") {
         let script = "for f in $ANSIBLE_REMOTE_TEMP $SCREENDIR; do mkdir -m 0700 $f && echo ${f#$TMPDIR/}; done";
-        assert_eq!(scene.says("folders", script), "ansible\nscreen\n", "{layers:?}");
+        assert_eq!(scene.run_script("folders", script), "ansible\nscreen\n", "{layers:?}");
         scene.repo.config("handoff.executor.command.env", "SCREENDIR=/own");
-        assert_eq!(scene.says("set", "echo $SCREENDIR"), "/own\n", "{layers:?}");
+        assert_eq!(scene.run_script("set", "echo $SCREENDIR"), "/own\n", "{layers:?}");
     }
 }
 
@@ -309,9 +312,9 @@ fn settings_without_a_credential_are_there_and_others_are_not() {
         scene.repo.env.write("home/.npmrc", "registry=https://npm.example.com/\n");
         scene.repo.env.write("home/.config/pip/pip.conf", "[global]\nindex-url = https://a:SECRET@pypi.example.com\n");
         scene.repo.env.write("home/.m2/settings.xml", "<settings><password>SECRET</password></settings>");
-        let said =
-            scene.says("settings", "cat ~/.npmrc; cat ~/.config/pip/pip.conf ~/.m2/settings.xml 2>/dev/null; true");
-        assert_eq!(said, "registry=https://npm.example.com/\n", "{layers:?}");
+        let transcript = scene
+            .run_script("settings", "cat ~/.npmrc; cat ~/.config/pip/pip.conf ~/.m2/settings.xml 2>/dev/null; true");
+        assert_eq!(transcript, "registry=https://npm.example.com/\n", "{layers:?}");
     }
 }
 
@@ -322,7 +325,7 @@ fn below_bubblewrap_tmp_is_private_and_writable() {
     }
     let scene = Scene::new(Layers::All);
     let name = format!("planted-{}", scene.victim());
-    let said = scene.says(
+    let transcript = scene.run_script(
         "tmp",
         &format!(
             "echo x >/tmp/{name} && cat /var/tmp/{name} $TMPDIR/{name} && stat -c %a /tmp/.X11-unix && ls -d /tmp/git-handoff-test.*; \
@@ -330,7 +333,7 @@ fn below_bubblewrap_tmp_is_private_and_writable() {
         ),
     );
     let own = format!("{}\n", scene.repo.path("").display()).replace("/\n", "\n");
-    assert_eq!(said, format!("x\nx\n1777\n{own}closed\nshort\n"));
+    assert_eq!(transcript, format!("x\nx\n1777\n{own}closed\nshort\n"));
     assert!(!Path::new("/tmp").join(&name).exists());
     let output = scene.drive("quiet", &[item("a", "true")]);
     insta::assert_snapshot!(output.stderr, @"
@@ -340,7 +343,7 @@ fn below_bubblewrap_tmp_is_private_and_writable() {
 }
 
 #[test]
-fn without_bubblewrap_it_is_said_once_that_tmp_cannot_be_written() {
+fn missing_bubblewrap_gives_one_warning_about_tmp() {
     let scene = Scene::new(Layers::Inner);
     let output =
         scene.drive("tmp", &[item("a", "! touch /tmp/x.$$ 2>/dev/null && touch $TMPDIR/x"), item("b", "true")]);
@@ -369,10 +372,10 @@ fn a_link_in_the_place_of_a_mount_in_tmp_is_refused() {
     let output = scene.drive("kept", &[subagent("a")]);
     assert_eq!(done(&output, &scene, "kept/a"), format!("/tmp/{name}\n"));
     let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "y" }, "maxAttempts": 1 });
-    let output = scene.drive("replaced", &[item]);
+    let second_output = scene.drive("replaced", &[item]);
     fs::remove_file(&link).unwrap();
     let why = format!("{} cannot be mounted in /tmp: an earlier command of the attempt replaced it", link.display());
-    assert!(output.status != Some(0) && output.to_string().contains(&why), "{output}");
+    assert!(second_output.status != Some(0) && second_output.to_string().contains(&why), "{second_output}");
 }
 
 #[test]
@@ -380,9 +383,9 @@ fn a_home_without_caches_and_a_strict_sandbox_have_none() {
     for (layers, scene) in scenes("strict") {
         if layers == Layers::All {
             scene.repo.config("handoff.sandbox", "strict");
-            let said =
-                scene.says("strict", "cat ~/.npm/_cacache/index 2>/dev/null; mkdir -p ~/.npm/_cacache && echo own");
-            assert_eq!(said, "own\n");
+            let transcript = scene
+                .run_script("strict", "cat ~/.npm/_cacache/index 2>/dev/null; mkdir -p ~/.npm/_cacache && echo own");
+            assert_eq!(transcript, "own\n");
         }
     }
 }

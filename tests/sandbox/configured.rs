@@ -53,10 +53,10 @@ fn files_of_the_configuration_stay_as_they_are() {
             scene.repo.config("handoff.subagent.x.command", &script);
             let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
             scene.drive("plant", &[item]).ends(0);
-            for (path, before) in NAMED.iter().zip(before) {
+            for (path, earlier) in NAMED.iter().zip(before) {
                 let place = scene.repo.path("home").join(path);
                 assert!(!place.is_symlink(), "{layers:?} {writable}: {path}");
-                assert_eq!(fs::read(place).unwrap(), before, "{layers:?} {writable}: {path}");
+                assert_eq!(fs::read(place).unwrap(), earlier, "{layers:?} {writable}: {path}");
             }
             assert!(!scene.repo.path("home/dotfiles/hooks/pre-push").exists(), "{layers:?} {writable}");
             assert_eq!(
@@ -81,7 +81,7 @@ fn a_file_that_is_configured_and_not_there_cannot_be_made() {
         let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
         scene.drive("plant", &[item]).ends(0);
         assert!(!scene.repo.path("home/dotfiles/ignored").is_symlink(), "{layers:?}");
-        assert!(!scene.says("next", "cat .git/info/* 2>&1; true").contains("SECRET"), "{layers:?}");
+        assert!(!scene.run_script("next", "cat .git/info/* 2>&1; true").contains("SECRET"), "{layers:?}");
     }
 }
 

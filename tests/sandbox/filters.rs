@@ -64,8 +64,8 @@ while True:
 /// with `status`. Returns whether it worked.
 pub(super) fn works(scene: &Scene, then: &str, status: i32) -> bool {
     set_up(scene);
-    let (home, taken) = (scene.repo.path("home"), scene.repo.path("beside/taken"));
-    let planted = format!("cp {}/signing_key {}", home.display(), taken.display());
+    let (home, stolen) = (scene.repo.path("home"), scene.repo.path("beside/taken"));
+    let planted = format!("cp {}/signing_key {}", home.display(), stolen.display());
     let output = run(scene, "filtered", &format!("echo '{planted}' >tidy.conf; echo text >a.tidy; {then}"));
     assert_eq!(output.status, Some(status), "{output}");
     let made = match status {
@@ -73,7 +73,7 @@ pub(super) fn works(scene: &Scene, then: &str, status: i32) -> bool {
         _ => scene.repo.env.git(["grep", "-h", ".", "refs/handoff/salvage/filtered", "--", "*.tidy"]).success(),
     };
     assert!(made.contains("TEXT"), "{made}{output}");
-    taken.exists()
+    stolen.exists()
 }
 
 /// Puts the filters where programs are found, and has the repository use them.
@@ -112,7 +112,7 @@ fn layers() -> Vec<Layers> {
 }
 
 #[test]
-fn what_filters_make_is_taken_with_its_mode_beside_what_none_is_for() {
+fn capture_preserves_the_mode_of_filtered_files() {
     for layers in layers() {
         let scene = Scene::new(layers);
         set_up(&scene);
@@ -137,8 +137,8 @@ fn a_filter_that_is_started_once_for_all_files_runs_inside_as_well() {
         scene.repo.config("filter.many.required", "true");
         scene.repo.env.write("repo/.gitattributes", "*.tidy filter=many\n");
         scene.repo.env.git(["commit", "-qam", "one for many"]).success();
-        let (key, taken) = (scene.repo.path("home/signing_key"), scene.repo.path("beside/taken"));
-        let planted = format!("cp {} {}; touch ran", key.display(), taken.display());
+        let (key, stolen) = (scene.repo.path("home/signing_key"), scene.repo.path("beside/taken"));
+        let planted = format!("cp {} {}; touch ran", key.display(), stolen.display());
         let output = run(
             &scene,
             "many",
@@ -151,7 +151,7 @@ fn a_filter_that_is_started_once_for_all_files_runs_inside_as_well() {
         for expected in ["+TEXT 1\n", "+TEXT 2\n", "+TEXT 3\n", "+as it is\n"] {
             assert!(patch.contains(expected), "{expected}: {patch}");
         }
-        assert!(!taken.exists() && !patch.contains("b/ran"), "{patch}");
+        assert!(!stolen.exists() && !patch.contains("b/ran"), "{patch}");
     }
 }
 
@@ -160,7 +160,7 @@ fn nothing_that_a_filter_leaves_is_used_but_bytes() {
     for layers in layers() {
         let scene = Scene::new(layers);
         set_up(&scene);
-        let (key, taken) = (scene.repo.path("home/signing_key"), scene.repo.path("beside/taken"));
+        let (key, stolen) = (scene.repo.path("home/signing_key"), scene.repo.path("beside/taken"));
         let confs = [
             ("link", format!("ln -s {} $GIT_DIR/blobs", key.display())),
             ("pipe", "mkfifo $GIT_DIR/blobs".to_owned()),
@@ -192,17 +192,19 @@ fn nothing_that_a_filter_leaves_is_used_but_bytes() {
         assert!(!output.to_string().contains("PRIVATE"), "{output}");
         // A configuration of its making runs nothing of ours.
         let conf =
-            format!("git config core.fsmonitor 'touch {0}; false'; git config core.hooksPath . ", taken.display());
-        let hook =
-            format!("printf '#!/bin/sh\\ntouch {}\\n' >post-index-change; chmod +x post-index-change", taken.display());
+            format!("git config core.fsmonitor 'touch {0}; false'; git config core.hooksPath . ", stolen.display());
+        let hook = format!(
+            "printf '#!/bin/sh\\ntouch {}\\n' >post-index-change; chmod +x post-index-change",
+            stolen.display()
+        );
         let quoted = conf.replace('\'', "'\\''");
         run(&scene, "config", &format!("{hook}; echo '{quoted}' >tidy.conf; echo text >a.tidy")).ends(0);
-        assert!(!taken.exists());
+        assert!(!stolen.exists());
     }
 }
 
 #[test]
-fn more_than_may_be_is_taken_from_no_filter() {
+fn filter_output_is_bounded() {
     let scene = Scene::new(Layers::Inner);
     set_up(&scene);
     scene.repo.config("handoff.maxProductSize", "100k");
@@ -212,11 +214,11 @@ fn more_than_may_be_is_taken_from_no_filter() {
 }
 
 #[test]
-fn what_git_lfs_keeps_is_taken_over_with_what_was_done_alone() {
+fn capture_copies_new_git_lfs_objects() {
     for layers in layers() {
         let scene = Scene::new(layers);
         set_up(&scene);
-        let kept = || {
+        let lfs_objects = || {
             let lfs = scene.repo.path("repo/.git/lfs/objects");
             let mut folders = vec![lfs];
             let mut files = Vec::new();
@@ -234,14 +236,14 @@ fn what_git_lfs_keeps_is_taken_over_with_what_was_done_alone() {
         let output = run(&scene, "secret", secret);
         assert_eq!(output.status, Some(4), "{output}");
         assert_eq!(find_row(&output.stdout, "a"), "✗ a  failed  1 attempt  secret-found: k.large:1 private-key");
-        assert_eq!(kept(), Vec::<std::path::PathBuf>::new());
+        assert_eq!(lfs_objects(), Vec::<std::path::PathBuf>::new());
         run(&scene, "done", "echo content >b.large").ends(0);
         let patch = scene.handoff(&["cat", "done/a:patch"]).success();
         let name = "434728a410a78f56fc1b5899c3593436e61ab0c731e9072d95e96db290205e53";
         assert!(patch.contains(&format!("+oid sha256:{name}\n")), "{patch}");
-        let kept = kept();
-        assert!(kept.len() == 1 && kept[0].ends_with(format!("43/47/{name}")), "{kept:?}");
-        assert_eq!(fs::read(&kept[0]).unwrap(), b"content\n");
+        let objects = lfs_objects();
+        assert!(objects.len() == 1 && objects[0].ends_with(format!("43/47/{name}")), "{objects:?}");
+        assert_eq!(fs::read(&objects[0]).unwrap(), b"content\n");
     }
 }
 
@@ -268,7 +270,7 @@ fn a_capture_ends_when_its_time_is_up() {
 }
 
 #[test]
-fn what_attributes_a_user_keeps_elsewhere_say_holds_inside_as_well() {
+fn attributes_of_the_user_apply_inside_the_sandbox() {
     for layers in layers() {
         let scene = Scene::new(layers);
         set_up(&scene);
@@ -287,7 +289,7 @@ fn what_attributes_a_user_keeps_elsewhere_say_holds_inside_as_well() {
 }
 
 #[test]
-fn what_a_filter_that_fails_would_have_made_is_not_what_a_file_holds() {
+fn failed_filter_changes_no_file_content() {
     for layers in [Layers::None].into_iter().chain(layers()) {
         let scene = Scene::new(layers);
         set_up(&scene);
@@ -296,14 +298,14 @@ fn what_a_filter_that_fails_would_have_made_is_not_what_a_file_holds() {
             scene.repo.config("filter.tidy.clean", command);
             let output = run(&scene, name, "echo text >a.tidy");
             assert_eq!(output.status, Some(4), "{layers:?} {name}: {output}");
-            let said = format!("{}{}", output.stdout, output.stderr);
-            assert!(said.contains("tidy"), "{said}");
+            let text = format!("{}{}", output.stdout, output.stderr);
+            assert!(text.contains("tidy"), "{text}");
         }
     }
 }
 
 #[test]
-fn what_git_lfs_keeps_is_bounded_as_all_else_is() {
+fn git_lfs_objects_are_bounded() {
     let scene = Scene::new(Layers::Inner);
     set_up(&scene);
     scene.repo.config("handoff.captureTimeout", "2");
@@ -328,9 +330,9 @@ fn what_git_lfs_keeps_is_bounded_as_all_else_is() {
     assert_eq!(find_row(&output.stdout, "a"), TOO_SLOW);
     scene.repo.config("handoff.captureTimeout", "300");
     scene.repo.config("handoff.maxDisk", "12m");
-    let output = run(&scene, "much", &format!("{}; echo one >1.tidy; echo other >2.tidy", prepare("9M")));
-    assert_eq!(output.status, Some(4), "{output}");
-    insta::assert_snapshot!(find_row(&output.stdout, "a"), @"✗ a  failed  1 attempt  what the filter of git-lfs left of 2.tidy is not what it names, or more than may be taken");
+    let second_output = run(&scene, "much", &format!("{}; echo one >1.tidy; echo other >2.tidy", prepare("9M")));
+    assert_eq!(second_output.status, Some(4), "{second_output}");
+    insta::assert_snapshot!(find_row(&second_output.stdout, "a"), @"✗ a  failed  1 attempt  what the filter of git-lfs left of 2.tidy is not what it names, or more than may be taken");
 }
 
 #[test]

@@ -52,8 +52,11 @@ fn tools_come_without_the_secrets_in_their_folders() {
             "cat ~/.rye/shims/tool ~/.npm-global/lib/tool ~/.local/share/gem/ruby/gem; \
              grep -rh SECRET ~ {home}/.[a-z]* 2>&1; true"
         );
-        let said = says_where(&scene, "tools", &script, &[]);
-        assert!(said.starts_with("tool\ntool\ntool\n") && !said.contains("SECRET"), "{layers:?}: {said}");
+        let transcript = says_where(&scene, "tools", &script, &[]);
+        assert!(
+            transcript.starts_with("tool\ntool\ntool\n") && !transcript.contains("SECRET"),
+            "{layers:?}: {transcript}"
+        );
     }
 }
 
@@ -71,8 +74,11 @@ fn folders_of_certificates_and_moved_tools_come_without_private_files() {
         let script =
             format!("cat {certs}/ca.pem {node}/bin/node; grep -rh SECRET {certs} {local}/share/mkcert {node}; true");
         let variables = [("SSL_CERT_DIR", &*certs), ("N_PREFIX", &*local), ("NVM_DIR", &*node)];
-        let said = says_where(&scene, "moved", &script, &variables);
-        assert!(said.starts_with("certificate\nnode\n") && !said.contains("SECRET"), "{layers:?}: {said}");
+        let transcript = says_where(&scene, "moved", &script, &variables);
+        assert!(
+            transcript.starts_with("certificate\nnode\n") && !transcript.contains("SECRET"),
+            "{layers:?}: {transcript}"
+        );
     }
 }
 
@@ -94,8 +100,8 @@ fn a_folder_of_path_with_more_than_programs_gives_its_programs_alone() {
         let path = format!("{home}:{repo}:{clone}:{}", scene.path());
         let script =
             format!("program; program2; cat {home}/notes {home}/work/notes {repo}/untracked {clone}/.git/config; true");
-        let said = says_where(&scene, "path", &script, &[("PATH", &path)]);
-        assert!(said.starts_with("home\nclone\n") && !said.contains("SECRET"), "{layers:?}: {said}");
+        let transcript = says_where(&scene, "path", &script, &[("PATH", &path)]);
+        assert!(transcript.starts_with("home\nclone\n") && !transcript.contains("SECRET"), "{layers:?}: {transcript}");
     }
 }
 
@@ -113,14 +119,14 @@ fn a_folder_of_path_below_tmp_leaves_tmp_writable() {
         // The shell's own error goes nowhere: in a transcript, it may come before or after an echo.
         let new = folder.join("new").display().to_string();
         let script = format!("spoken; echo w >/tmp/own && cat /tmp/own; (echo x >{new}) 2>/dev/null || echo kept");
-        let said = says_where(&scene, "below", &script, &[("PATH", &path)]);
-        assert_eq!(said, "spoken\nw\nkept\n");
+        let transcript = says_where(&scene, "below", &script, &[("PATH", &path)]);
+        assert_eq!(transcript, "spoken\nw\nkept\n");
         assert!(!folder.join("new").exists() && !Path::new("/tmp/own").exists(), "{}", folder.display());
     }
 }
 
 #[test]
-fn beside_programs_the_usual_names_of_secrets_are_hidden() {
+fn secret_names_next_to_programs_are_hidden() {
     for layers in WAYS {
         let scene = Scene::new(layers);
         programs(&scene, &[("app/bin/start", "cat ${0%/*}/../conf/open")]);
@@ -142,9 +148,9 @@ fn beside_programs_the_usual_names_of_secrets_are_hidden() {
         let app = place(&scene, "app");
         let path = format!("{app}/bin:{}", scene.path());
         let script = format!("start; cat {app}/lib/ca.pem; grep -rh SECRET {app}; true");
-        let said = says_where(&scene, "names", &script, &[("PATH", &path)]);
+        let transcript = says_where(&scene, "names", &script, &[("PATH", &path)]);
         let expected = "found\n-----BEGIN CERTIFICATE-----\n";
-        assert!(said.starts_with(expected) && !said.contains("SECRET"), "{layers:?}: {said}");
+        assert!(transcript.starts_with(expected) && !transcript.contains("SECRET"), "{layers:?}: {transcript}");
     }
 }
 
@@ -166,8 +172,8 @@ fn a_worker_cannot_make_a_variable_or_a_tool_lead_elsewhere() {
         let letters = place(&scene, "home/letters");
         let script = format!("cat $CHROME_BIN {docs}/diary {letters}/letter ~/.volta/letter; true");
         let chrome = format!("{go}/chrome");
-        let said = says_where(&scene, "led", &script, &[("CHROME_BIN", &chrome)]);
-        assert!(!said.contains("SECRET"), "{layers:?}: {said}");
+        let transcript = says_where(&scene, "led", &script, &[("CHROME_BIN", &chrome)]);
+        assert!(!transcript.contains("SECRET"), "{layers:?}: {transcript}");
     }
 }
 
@@ -188,8 +194,8 @@ fn many_files_of_a_worker_bring_no_hidden_file_to_light() {
         let app = place(&scene, "app");
         let path = format!("{app}/bin:{}", scene.path());
         let script = format!("cat {app}/lib/a/b/c/text {app}/lib/a/b/c/private; true");
-        let said = says_where(&scene, "flood", &script, &[("PATH", &path)]);
-        assert!(said.starts_with("found\n") && !said.contains("SECRET"), "{layers:?}: {said}");
+        let transcript = says_where(&scene, "flood", &script, &[("PATH", &path)]);
+        assert!(transcript.starts_with("found\n") && !transcript.contains("SECRET"), "{layers:?}: {transcript}");
     }
 }
 
@@ -207,12 +213,12 @@ fn settings_are_copied_unless_anything_in_them_looks_like_a_credential() {
     ] {
         scene.repo.env.write(&format!("home/{path}"), text);
     }
-    let said = says_where(&scene, "settings", "cat ~/.npmrc; grep -rh SECRET ~ 2>/dev/null; true", &[]);
-    assert_eq!(said, "registry=https://npm.example.com/\nalways-auth=false\n");
+    let transcript = says_where(&scene, "settings", "cat ~/.npmrc; grep -rh SECRET ~ 2>/dev/null; true", &[]);
+    assert_eq!(transcript, "registry=https://npm.example.com/\nalways-auth=false\n");
 }
 
 #[test]
-fn what_a_branch_follows_has_no_credentials() {
+fn branch_upstream_has_no_credentials() {
     let scene = Scene::new(Layers::Inner);
     let git = |args: &[&str]| scene.repo.env.git(args).success();
     git(&["config", "branch.main.remote", "https://ada:SECRET@example.com/x.git?private_token=SECRET"]);
@@ -220,13 +226,13 @@ fn what_a_branch_follows_has_no_credentials() {
     git(&["config", "remote.o.url", "https://example.com/y.git?access_token=SECRET"]);
     git(&["config", "branch.side.remote", "o"]);
     let script = "git config --get-regexp 'branch|remote' | grep -v handoff";
-    let said = says_where(&scene, "branches", script, &[]);
-    assert!(!said.contains("SECRET"), "{said}");
+    let transcript = says_where(&scene, "branches", script, &[]);
+    assert!(!transcript.contains("SECRET"), "{transcript}");
     for line in [
         "remote.o.url https://example.com/y.git\n",
         "branch.main.remote https://example.com/x.git\nbranch.main.merge refs/heads/main\n",
         "branch.side.remote o\n",
     ] {
-        assert!(said.contains(line), "{line}{said}");
+        assert!(transcript.contains(line), "{line}{transcript}");
     }
 }

@@ -14,7 +14,7 @@ fn scenes(what: &str) -> Vec<(Layers, Option<u32>, Scene)> {
     let users = std::iter::once(None).chain(other.map(Some));
     let kinds: Vec<_> =
         users.flat_map(|user| [Some(Layers::Inner), all].into_iter().flatten().map(move |l| (l, user))).collect();
-    kinds.into_iter().map(|(layers, user)| (layers, user, Scene::of(layers, user))).collect()
+    kinds.into_iter().map(|(layers, user)| (layers, user, Scene::for_user(layers, user))).collect()
 }
 
 /// Returns whether a user may make a namespace of mounts, which only bubblewrap or we do for a
@@ -46,14 +46,14 @@ fn shared_memory_ends_with_the_attempt_and_that_of_others_stays() {
             mine.display(),
             scene.victim()
         );
-        assert_eq!(scene.says("shared", &script), "x\n3\n", "{layers:?}, {user:?}");
+        assert_eq!(scene.run_script("shared", &script), "x\n3\n", "{layers:?}, {user:?}");
         assert_eq!(fs::read_to_string(&others).unwrap(), "mine", "{layers:?}, {user:?}");
         fs::remove_file(&others).unwrap();
         let left: Vec<_> = fs::read_dir("/dev/shm").unwrap().flatten().map(|entry| entry.file_name()).collect();
         let is_ours = |name: &std::ffi::OsString| name.to_string_lossy().contains(&format!("own-{}", scene.victim()));
         assert!(!left.iter().any(is_ours), "{layers:?}, {user:?}: {left:?}");
         // The next command of an attempt begins with none, too.
-        assert_eq!(scene.says("next", "ls -A /dev/shm"), "", "{layers:?}, {user:?}");
+        assert_eq!(scene.run_script("next", "ls -A /dev/shm"), "", "{layers:?}, {user:?}");
     }
 }
 
@@ -64,11 +64,11 @@ fn shared_memory_is_bounded_by_the_memory_of_the_attempt() {
     }
     let scene = Scene::new(Layers::Inner);
     scene.repo.config("handoff.maxMemory", "100m");
-    let said = scene.says(
+    let transcript = scene.run_script(
         "bounded",
         "head -c 50m /dev/zero >/dev/shm/a && echo some; head -c 90m /dev/zero >/dev/shm/b 2>/dev/null || echo no more",
     );
-    assert_eq!(said, "some\nno more\n");
+    assert_eq!(transcript, "some\nno more\n");
 }
 
 /// A folder of shared memory that a worker is given stays visible.
@@ -78,7 +78,7 @@ fn a_given_folder_of_shared_memory_is_there() {
     let given = tempfile::tempdir_in("/dev/shm").unwrap();
     fs::write(given.path().join("f"), "given").unwrap();
     scene.repo.config("handoff.executor.command.readable", given.path().to_str().unwrap());
-    assert_eq!(scene.says("given", &format!("cat {}/f", given.path().display())), "given");
+    assert_eq!(scene.run_script("given", &format!("cat {}/f", given.path().display())), "given");
 }
 
 /// Java ends with an error if `/proc/self/cgroup` names a group that the mounts do not show.
@@ -93,7 +93,7 @@ fn control_groups_are_the_workers_own_and_cannot_be_written() {
         if layers == Layers::Inner {
             continue;
         }
-        let lines = scene.says("groups", "grep ' - cgroup cgroup ' /proc/self/mountinfo; cat /proc/self/cgroup");
+        let lines = scene.run_script("groups", "grep ' - cgroup cgroup ' /proc/self/mountinfo; cat /proc/self/cgroup");
         let (mounts, groups): (Vec<_>, Vec<_>) = lines.lines().partition(|line| line.contains(" - cgroup "));
         assert!(!mounts.is_empty(), "{lines}");
         for line in mounts {
@@ -112,8 +112,8 @@ fn control_groups_are_the_workers_own_and_cannot_be_written() {
                  touch /sys/fs/cgroup/new 2>/dev/null; echo $$ >{folder}/tasks; true",
                 first.display()
             );
-            let said = scene.says("reach", &format!("({script}) 2>/dev/null"));
-            assert_eq!(said, "1\n", "{user:?}: {line}");
+            let transcript = scene.run_script("reach", &format!("({script}) 2>/dev/null"));
+            assert_eq!(transcript, "1\n", "{user:?}: {line}");
         }
     }
 }
@@ -123,8 +123,8 @@ fn control_groups_are_the_workers_own_and_cannot_be_written() {
 fn a_thread_asks_for_the_usual_scheduling_and_others_keep_theirs() {
     let scene = Scene::new(Layers::Inner);
     let policy = || {
-        let shown = Command::new("chrt").arg("-p").arg(scene.victim().to_string()).output().unwrap();
-        String::from_utf8(shown.stdout).unwrap()
+        let output = Command::new("chrt").arg("-p").arg(scene.victim().to_string()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
     };
     let batch = Command::new("chrt").args(["--batch", "-p", "0"]).arg(scene.victim().to_string()).status().unwrap();
     assert!(batch.success());
@@ -141,6 +141,6 @@ fn a_thread_asks_for_the_usual_scheduling_and_others_keep_theirs() {
          END",
         scene.victim()
     );
-    assert_eq!(scene.says("policy", &script), "refused\n");
+    assert_eq!(scene.run_script("policy", &script), "refused\n");
     assert_eq!(policy(), before);
 }

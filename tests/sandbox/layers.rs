@@ -16,7 +16,7 @@ fn a_manifest_records_the_layers_and_verify_counts_them() {
         return;
     }
     let scene = Scene::new(Layers::All);
-    scene.says("all", "true");
+    scene.run_script("all", "true");
     let manifest = scene.manifest("all/a");
     let sandbox = manifest["claims"]["sandbox"].as_str().unwrap();
     let parts: Vec<_> = sandbox.split(' ').map(|layer| layer.split(':').next().unwrap()).collect();
@@ -38,7 +38,7 @@ fn landlock_keeps_sockets(sandbox: &str) -> bool {
 }
 
 #[test]
-fn without_bubblewrap_the_users_sockets_are_said_to_be_reachable() {
+fn missing_bubblewrap_reports_reachable_sockets() {
     let scene = Scene::new(Layers::Inner);
     scene.repo.config("handoff.network", "none");
     let script = format!(
@@ -48,7 +48,7 @@ fn without_bubblewrap_the_users_sockets_are_said_to_be_reachable() {
     let output = scene.drive("sockets", &[item("a", &script)]).exit(0);
     let written = scene.handoff(&["cat", "sockets/a:transcript"]).stdout;
     let manifest = scene.manifest("sockets/a");
-    let shown = scene.handoff(&["show", "sockets/a"]).stdout;
+    let stdout = scene.handoff(&["show", "sockets/a"]).stdout;
     let warned = "the user's sockets are reachable, such as those of an SSH agent and of tmux";
     if landlock_keeps_sockets(manifest["claims"]["sandbox"].as_str().unwrap()) {
         assert!(written.ends_with("shut\n") && !output.stderr.contains(warned), "{output}{written}");
@@ -63,18 +63,18 @@ fn without_bubblewrap_the_users_sockets_are_said_to_be_reachable() {
         format!("warning: workers are confined by less than there could be: {less}; {warned}")
     );
     assert_eq!(
-        find_line(&shown, "  sandbox "),
+        find_line(&stdout, "  sandbox "),
         format!("  sandbox   {}; the user's sockets were reachable", manifest["claims"]["sandbox"].as_str().unwrap())
     );
-    for asked in ["require", "strict"] {
-        scene.repo.config("handoff.sandbox", asked);
-        let output = scene.drive(asked, &[item("a", "true")]).exit(1);
+    for sandbox in ["require", "strict"] {
+        scene.repo.config("handoff.sandbox", sandbox);
+        let second_output = scene.drive(sandbox, &[item("a", "true")]).exit(1);
         assert_eq!(
-            find_line(&output.stderr, "error: "),
-            format!("error: `handoff.sandbox` is `{asked}`, but this machine cannot enforce it: {less}; {warned}")
+            find_line(&second_output.stderr, "error: "),
+            format!("error: `handoff.sandbox` is `{sandbox}`, but this machine cannot enforce it: {less}; {warned}")
         );
         assert_eq!(
-            find_line(&output.stderr, "hint: "),
+            find_line(&second_output.stderr, "hint: "),
             "hint: apt-get install bubblewrap   # or `handoff.sandbox = auto` for what this machine can enforce"
         );
     }
@@ -85,13 +85,13 @@ fn without_bubblewrap_the_users_sockets_are_said_to_be_reachable() {
 }
 
 #[test]
-fn the_small_program_serves_where_it_lies_beside_and_is_of_this_version() {
+fn attendant_program_must_match_this_version() {
     let scene = Scene::new(Layers::Inner);
     scene.repo.config("handoff.sandbox", "none");
     let small = scene.repo.path("bin/git-handoff-attempt");
     // The kernel keeps 15 bytes of a name.
     let above = "cat /proc/$PPID/comm";
-    assert_eq!(scene.says("beside", above), "git-handoff-att\n");
+    assert_eq!(scene.run_script("beside", above), "git-handoff-att\n");
     let other = |script: &str| {
         fs::remove_file(&small).unwrap();
         fs::write(&small, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -99,17 +99,17 @@ fn the_small_program_serves_where_it_lies_beside_and_is_of_this_version() {
     };
     for (run, script) in [("older", "echo git-handoff-attempt 0.0.9"), ("failing", "exit 1"), ("empty", "")] {
         other(script);
-        assert_ne!(scene.says(run, above), "git-handoff-att\n", "{run}");
+        assert_ne!(scene.run_script(run, above), "git-handoff-att\n", "{run}");
     }
     fs::remove_file(&small).unwrap();
-    assert_ne!(scene.says("alone", above), "git-handoff-att\n");
+    assert_ne!(scene.run_script("alone", above), "git-handoff-att\n");
     scene.repo.config("handoff.sandbox", "auto");
     scene.drive("confined", &[item("a", "true")]).ends(0);
     assert!(scene.manifest("confined/a")["claims"]["sandbox"].as_str().unwrap().contains("seccomp"));
 }
 
 #[test]
-fn what_had_less_than_is_required_fails() {
+fn import_with_less_confinement_than_required_fails() {
     let scene = Scene::new(Layers::Inner);
     let output = scene.drive("inner", &[item("a", "true")]).exit(0);
     // Which layers are left depends on the kernel.
@@ -125,8 +125,8 @@ fn what_had_less_than_is_required_fails() {
     scene.drive("none", &[item("a", "true")]).ends(0);
     assert_eq!(scene.manifest("none/a")["claims"]["sandbox"], "none");
     assert_eq!(scene.manifest("none/a").get("network"), None);
-    let less = scene.handoff(&["verify", "--require-sandbox=seccomp", "none"]).exit(3);
-    insta::assert_snapshot!(find_row(&less.stdout, "required"), @"✗ required   seccomp was required, but attempts have the sandbox `none`");
+    let missing = scene.handoff(&["verify", "--require-sandbox=seccomp", "none"]).exit(3);
+    insta::assert_snapshot!(find_row(&missing.stdout, "required"), @"✗ required   seccomp was required, but attempts have the sandbox `none`");
     for unknown in ["everything", "none", "off", "landlock,none", "seccomp,off"] {
         scene.handoff(&["verify", &format!("--require-sandbox={unknown}"), "none"]).ends(2);
     }
@@ -139,14 +139,14 @@ fn a_run_that_took_products_from_an_unconfined_one_has_less_than_is_required() {
     scene.repo.config("handoff.sandbox", "none");
     scene.drive("loose", &[item("write", "mkdir outputs; echo a >outputs/a")]).ends(0);
     scene.repo.config("handoff.sandbox", "auto");
-    let taken = |from: &str, item_of: &str| {
+    let consumer = |from: &str, item_of: &str| {
         let mut item = item("make", "mkdir outputs; cp inputs/a outputs/a");
         item["needs"] =
             serde_json::json!({ "a": { "run": from, "from": item_of, "select": { "kind": "output", "path": "a" } } });
         item
     };
-    scene.drive("next", &[taken("loose", "write")]).ends(0);
-    scene.drive("last", &[taken("next", "make")]).ends(0);
+    scene.drive("next", &[consumer("loose", "write")]).ends(0);
+    scene.drive("last", &[consumer("next", "make")]).ends(0);
     assert!(scene.manifest("last/make")["claims"]["sandbox"].as_str().unwrap().contains("seccomp"));
     for run in ["next", "last"] {
         scene.handoff(&["verify", run]).ends(0);
@@ -164,19 +164,19 @@ fn a_run_that_took_products_from_an_unconfined_one_has_less_than_is_required() {
 }
 
 #[test]
-fn what_is_required_and_missing_is_refused_before_anything_runs() {
+fn missing_required_sandbox_is_rejected_before_anything_runs() {
     let scene = Scene::new(Layers::Inner);
-    for asked in ["require", "strict"] {
-        scene.repo.config("handoff.sandbox", asked);
-        let output = scene.drive(asked, &[item("a", "true")]).exit(1);
+    for sandbox in ["require", "strict"] {
+        scene.repo.config("handoff.sandbox", sandbox);
+        let output = scene.drive(sandbox, &[item("a", "true")]).exit(1);
         assert_eq!(
             find_line(&output.stderr, "error: "),
             format!(
-                "error: `handoff.sandbox` is `{asked}`, but this machine cannot enforce it: bubblewrap is not installed (no `bwrap` \
+                "error: `handoff.sandbox` is `{sandbox}`, but this machine cannot enforce it: bubblewrap is not installed (no `bwrap` \
                  in PATH); the user's sockets are reachable, such as those of an SSH agent and of tmux"
             )
         );
-        assert_eq!(scene.repo.item(asked, "a").attempts, 0);
+        assert_eq!(scene.repo.item(sandbox, "a").attempts, 0);
     }
     // A network of its own takes a namespace; that there is none the kernel's filter can see to.
     scene.repo.config("handoff.sandbox", "auto");
@@ -186,37 +186,37 @@ fn what_is_required_and_missing_is_refused_before_anything_runs() {
     assert!(find_line(&output.stderr, "error: ").starts_with(why), "{output}");
     scene.repo.config("handoff.sandbox", "none");
     scene.repo.config("handoff.network", "none");
-    let output = scene.drive("unconfined", &[item("a", "true")]).exit(1);
-    insta::assert_snapshot!(output.stderr, @"
+    let second_output = scene.drive("unconfined", &[item("a", "true")]).exit(1);
+    insta::assert_snapshot!(second_output.stderr, @"
     error: cannot enforce `handoff.network` = `none`: `handoff.sandbox` is `none`
     hint: git config handoff.sandbox auto   # or leave the network open: git config handoff.network any
     ");
 }
 
 #[test]
-fn a_sandbox_inside_the_sandbox_cannot_start_and_run_says_what_to_do() {
+fn nested_sandbox_failure_gives_a_hint() {
     let note = "    a sandbox cannot start inside the worker's sandbox, which confines the program already: turn its own \
                 off (Chromium: --no-sandbox, Codex: --sandbox danger-full-access, Claude Code: `sandbox.enabled` in \
                 .claude/settings.json), or set the executor's `sandbox = none`";
-    let says = |output: &Output| output.stderr.lines().any(|line| line == note);
+    let has_note = |output: &Output| output.stderr.lines().any(|line| line == note);
     for layers in [Layers::None, Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
         // The message stands before more lines than are shown.
         let output = scene.drive("nested", &[item("a", "unshare --user true; seq 20; false")]).exit(4);
-        assert_eq!(says(&output), layers != Layers::None, "{layers:?}: {output}");
+        assert_eq!(has_note(&output), layers != Layers::None, "{layers:?}: {output}");
         // An agent ends with 0 without the commands that it could not run.
-        let output = scene.drive("done", &[item("a", "unshare --user true; seq 20")]).exit(0);
-        assert_eq!(says(&output), layers != Layers::None, "{layers:?}: {output}");
+        let done_output = scene.drive("done", &[item("a", "unshare --user true; seq 20")]).exit(0);
+        assert_eq!(has_note(&done_output), layers != Layers::None, "{layers:?}: {done_output}");
         let line = ["record", "--", "sh", "-c", "unshare --user true; echo x >x.txt"];
-        let output = scene.handoff(&line).exit(0);
-        assert_eq!(says(&output), layers != Layers::None, "{layers:?}: {output}");
-        let output = scene.drive("fine", &[item("a", "echo 'unshare is a word'")]).exit(0);
-        assert!(!says(&output), "{output}");
-        let output = scene.drive("other", &[item("a", "echo something else; false")]).exit(4);
-        assert!(!says(&output), "{output}");
+        let line_output = scene.handoff(&line).exit(0);
+        assert_eq!(has_note(&line_output), layers != Layers::None, "{layers:?}: {line_output}");
+        let fine_output = scene.drive("fine", &[item("a", "echo 'unshare is a word'")]).exit(0);
+        assert!(!has_note(&fine_output), "{fine_output}");
+        let other_output = scene.drive("other", &[item("a", "echo something else; false")]).exit(4);
+        assert!(!has_note(&other_output), "{other_output}");
         let chromium = "echo 'No usable sandbox! Update your kernel' >&2; false";
-        let output = scene.drive("browser", &[item("a", chromium)]).exit(4);
-        assert_eq!(says(&output), layers != Layers::None, "{layers:?}: {output}");
+        let browser_output = scene.drive("browser", &[item("a", chromium)]).exit(4);
+        assert_eq!(has_note(&browser_output), layers != Layers::None, "{layers:?}: {browser_output}");
     }
 }
 
@@ -296,17 +296,20 @@ fn paths_are_given_below_a_private_home_too() {
         scene.repo.config("handoff.subagent.x.writable", "~/.tool");
         let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" } });
         scene.drive("home", &[item]).ends(0);
-        let said = scene.handoff(&["cat", "home/a:transcript"]).stdout;
-        assert!(said.contains("SECRET") && said.contains("hidden") && !said.contains(".ssh"), "{layers:?}: {said}");
+        let transcript = scene.handoff(&["cat", "home/a:transcript"]).stdout;
+        assert!(
+            transcript.contains("SECRET") && transcript.contains("hidden") && !transcript.contains(".ssh"),
+            "{layers:?}: {transcript}"
+        );
         assert_eq!(fs::read_to_string(home.join(".tool/new")).unwrap(), "new\n");
         scene.repo.config("handoff.subagent.x.home", "real");
-        let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" } });
-        scene.drive("real", &[item]).ends(0);
-        let said = scene.handoff(&["cat", "real/a:transcript"]).stdout;
-        assert!(said.contains("hidden"), "{layers:?}: {said}");
+        let real_item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" } });
+        scene.drive("real", &[real_item]).ends(0);
+        let cat_transcript = scene.handoff(&["cat", "real/a:transcript"]).stdout;
+        assert!(cat_transcript.contains("hidden"), "{layers:?}: {cat_transcript}");
         scene.repo.config("handoff.subagent.x.writable", "~/.missing");
-        let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" } });
-        let output = scene.drive("missing", &[item]).exit(1);
+        let strict_item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" } });
+        let output = scene.drive("missing", &[strict_item]).exit(1);
         let missing = scene.repo.path("home/.missing");
         assert_eq!(
             output.stderr,
@@ -319,7 +322,7 @@ fn paths_are_given_below_a_private_home_too() {
 }
 
 #[test]
-fn how_a_command_ended_is_told_through_all_layers() {
+fn exit_status_passes_through_all_layers() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
         let items = [
@@ -350,7 +353,7 @@ fn how_a_command_ended_is_told_through_all_layers() {
 }
 
 #[test]
-fn what_a_worker_reads_reaches_it_through_all_layers() {
+fn standard_input_passes_through_all_layers() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
         let long = "x".repeat(300_000);
@@ -369,10 +372,10 @@ fn strict_gives_of_files_only_what_programs_need() {
     scene.repo.env.write("home/.cargo/config.toml", "settings");
     let file = scene.repo.path("home/.cargo/config.toml");
     let script = format!("ls /usr/bin >/dev/null && git log --oneline && cat {} || echo nothing", file.display());
-    assert!(scene.says("auto", &script).contains("settings"));
+    assert!(scene.run_script("auto", &script).contains("settings"));
     scene.repo.config("handoff.sandbox", "strict");
-    let said = scene.says("strict", &script);
-    assert!(!said.contains("settings") && said.contains("nothing"), "{said}");
+    let transcript = scene.run_script("strict", &script);
+    assert!(!transcript.contains("settings") && transcript.contains("nothing"), "{transcript}");
 }
 
 #[test]
@@ -384,7 +387,7 @@ fn a_private_network_has_no_other_process_in_it() {
     scene.repo.config("handoff.network", "loopback");
     let script = "python3 -c 'import socket\nserver = socket.create_server((\"127.0.0.1\", 0))\nclient = socket.create_connection(server.getsockname())\nprint(\"inside\")\ntry:\n    socket.create_connection((\"127.0.0.1\", {port}), 2)\n    print(\"outside\")\nexcept OSError: pass\nwith socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:\n    try:\n        s.sendto(b\"x\", (\"192.0.2.1\", 9))\n        print(\"outside\")\n    except OSError: pass'";
     let port = scene.tcp.local_addr().unwrap().port().to_string();
-    assert_eq!(scene.says("loopback", &script.replace("{port}", &port)), "inside\n");
+    assert_eq!(scene.run_script("loopback", &script.replace("{port}", &port)), "inside\n");
     assert_eq!(scene.manifest("loopback/a")["claims"]["network"], "loopback");
     assert_eq!(scene.tcp.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }

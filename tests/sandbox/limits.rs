@@ -81,7 +81,7 @@ const HOGS: &[(&str, &str, &str, &str)] = &[
 ];
 
 fn hogs(layers: Layers, user: Option<u32>) {
-    let scene = Scene::of(layers, user);
+    let scene = Scene::for_user(layers, user);
     let mut items: Vec<Value> = Vec::new();
     for (at, (setting, most, script, _)) in HOGS.iter().enumerate() {
         scene.repo.config(&format!("handoff.subagent.hog{at}.command"), script);
@@ -94,13 +94,13 @@ fn hogs(layers: Layers, user: Option<u32>) {
     // A well-behaved item runs beside them.
     items.extend((0..4).map(|at| item(&format!("good{at}"), "sleep 1; echo fine >outputs/x")));
     scene.drive("hogs", &items).ends(4);
-    let items = scene.repo.items("hogs");
+    let second_items = scene.repo.items("hogs");
     for (at, (setting, _, _, reason)) in HOGS.iter().enumerate() {
-        let seen = &items[&format!("hog{at}")];
-        assert!(seen.reason.starts_with(reason), "{layers:?}, {user:?}, {setting}: {seen:?}");
+        let hog = &second_items[&format!("hog{at}")];
+        assert!(hog.reason.starts_with(reason), "{layers:?}, {user:?}, {setting}: {hog:?}");
     }
     for at in 0..4 {
-        assert_eq!(items[&format!("good{at}")].status, "done");
+        assert_eq!(second_items[&format!("good{at}")].status, "done");
     }
     scene.repo.no_process_is_left();
     scene.repo.passes_fsck();
@@ -132,13 +132,13 @@ fn shared_memory_is_bounded_for_another_user() {
     if !rustix::process::geteuid().is_root() {
         skipped("shared memory of another user", "only root can become another user");
     } else if has_bubblewrap("shared memory of another user") {
-        let scene = Scene::of(Layers::All, Some(65_534));
+        let scene = Scene::for_user(Layers::All, Some(65_534));
         scene.repo.config("handoff.maxMemory", "100m");
-        let said = scene.says(
+        let transcript = scene.run_script(
             "shared",
             "head -c 50m /dev/zero >/dev/shm/a && echo some; head -c 90m /dev/zero >/dev/shm/b || echo no more",
         );
-        assert!(said.contains("some\n") && said.contains("no more\n"), "{said}");
+        assert!(transcript.contains("some\n") && transcript.contains("no more\n"), "{transcript}");
     }
 }
 
@@ -180,14 +180,14 @@ l.shmget.argtypes = [ctypes.c_int, ctypes.c_size_t, ctypes.c_int]
 for what, made in [(\"page\", l.shmget(0, 4096, 0o1600)), (\"more\", l.shmget(0, 4097, 0o1600)), (\"all\", l.shmget(0, 1 << 32, 0o1600)),
                    (\"set\", l.semget(0, 32, 0o1600)), (\"sets\", l.semget(0, 33, 0o1600)), (\"queue\", l.msgget(0, 0o1600))]:
     if made >= 0: print(what)'";
-    assert_eq!(Scene::new(Layers::Inner).says("inner", asks), "");
+    assert_eq!(Scene::new(Layers::Inner).run_script("inner", asks), "");
     if has_bubblewrap("what System V gives below bubblewrap") {
-        assert_eq!(Scene::new(Layers::All).says("all", asks), "page\nset\nqueue\n");
+        assert_eq!(Scene::new(Layers::All).run_script("all", asks), "page\nset\nqueue\n");
     }
 }
 
 #[test]
-fn what_the_kernel_bounds_it_bounds_for_the_command_alone() {
+fn kernel_limits_apply_to_the_command_alone() {
     for layers in [Layers::None, Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
         scene.repo.config("handoff.subagent.small.command", "wc -c >outputs/read");
@@ -229,10 +229,10 @@ fn a_worker_that_forks_faster_than_it_is_found_is_ended_at_once() {
         if scene.repo.env.shell("", "gcc -o lines lines.c").status != Some(0) {
             return skipped("lines of processes", "gcc is not installed");
         }
-        let layer = scene.says("layers", "true");
+        let layer = scene.run_script("layers", "true");
         assert_eq!(layer, "");
         let sandbox = scene.manifest("layers/a")["claims"]["sandbox"].as_str().unwrap().to_owned();
-        let landlock = sandbox.split(' ').find_map(|layer| layer.strip_prefix("landlock:")?.parse::<u32>().ok());
+        let landlock = sandbox.split(' ').find_map(|part| part.strip_prefix("landlock:")?.parse::<u32>().ok());
         if layers == Layers::Inner && landlock.is_none_or(|version| version < 6) {
             skipped("lines of processes without bubblewrap", "Landlock is older than version 6");
             continue;
@@ -270,8 +270,8 @@ ctypes.CDLL(None).syscall(60, 0)
     let lives = format!("setsid python3 {} {} & sleep 1; kill -9 $PPID; sleep 9", program.display(), beats.display());
     scene.drive("beats", &[item("first", &lives)]).ends(4);
     let length = || std::fs::metadata(&beats).unwrap().len();
-    let seen = length();
+    let before = length();
     std::thread::sleep(std::time::Duration::from_millis(300));
-    assert!(seen > 0);
-    assert_eq!(length(), seen);
+    assert!(before > 0);
+    assert_eq!(length(), before);
 }

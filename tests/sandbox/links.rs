@@ -95,10 +95,10 @@ fn each_leads_there_where_nothing_confines_the_workers() {
     let ways = WAYS.iter().filter(|way| way.setting.0 != "handoff.workspace.copy");
     for together in scenes(ways.map(|way| (way, TARGETS[1]))) {
         for (tried, (way, _)) in try_all(Layers::None, None, &together).iter().zip(&together) {
-            let Tried { said, output, .. } = tried;
+            let Tried { transcript, output, .. } = tried;
             assert!(
-                said.contains("SECRET"),
-                "{} does not work anywhere, and so shows nothing: {said}{output}",
+                transcript.contains("SECRET"),
+                "{} does not work anywhere, and so shows nothing: {transcript}{output}",
                 way.name
             );
         }
@@ -118,7 +118,7 @@ fn with_all_layers_none_leads_anywhere() {
 }
 
 #[test]
-fn none_leads_another_user_anywhere() {
+fn links_lead_another_user_nowhere() {
     if !rustix::process::geteuid().is_root() {
         skipped("links that workers of another user leave", "only root can become another user");
     } else if has_bubblewrap("links that workers of another user leave") {
@@ -150,9 +150,9 @@ fn a_link_that_comes_and_goes_is_not_followed() {
         items.extend((0..25).map(|at| dispatch(&format!("b{at}"), "b", &[])));
         let output = scene.drive("race", &items);
         assert!(matches!(output.status, Some(0 | 4)), "{layers:?}: {output}");
-        let said = |at: usize| scene.handoff(&["cat", &format!("race/b{at}:transcript")]).stdout;
-        let said: Vec<String> = (0..25).map(said).collect();
-        assert!(said.iter().all(|said| !said.contains("SECRET")), "{layers:?}: {said:?}");
+        let transcript_of = |at: usize| scene.handoff(&["cat", &format!("race/b{at}:transcript")]).stdout;
+        let transcripts: Vec<String> = (0..25).map(transcript_of).collect();
+        assert!(transcripts.iter().all(|transcript| !transcript.contains("SECRET")), "{layers:?}: {transcripts:?}");
         assert_eq!(scene.repo.item("race", "a").status, "done");
     }
 }
@@ -190,8 +190,8 @@ fn none_leads_anywhere(layers: Layers, user: Option<u32>) {
     });
     for together in scenes(tries) {
         for (tried, (way, target)) in try_all(layers, user, &together).iter().zip(&together) {
-            let Tried { said, output, was_written } = tried;
-            assert!(!said.contains("SECRET"), "{layers:?}: {} to {target}: {said}", way.name);
+            let Tried { transcript, output, was_written } = tried;
+            assert!(!transcript.contains("SECRET"), "{layers:?}: {} to {target}: {transcript}", way.name);
             assert!(!output.contains("SECRET"), "{layers:?}: {} to {target} or another: {output}", way.name);
             assert!(!was_written, "{layers:?}: {} to {target} was written to", way.name);
         }
@@ -211,7 +211,7 @@ fn scenes<'a>(tries: impl Iterator<Item = (&'a Way, &'a str)>) -> Vec<Vec<(&'a W
 /// The result of one path.
 struct Tried {
     /// The output of the misled workers, in the same and in another driver.
-    said: String,
+    transcript: String,
     /// The messages of the drivers, which are about all paths of the scene.
     output: String,
     was_written: bool,
@@ -219,7 +219,7 @@ struct Tried {
 
 /// Tries some paths in one scene, each with executors and folders of its own.
 fn try_all(layers: Layers, user: Option<u32>, tries: &[(&Way, &str)]) -> Vec<Tried> {
-    let scene = Scene::of(layers, user);
+    let scene = Scene::for_user(layers, user);
     for (_, target) in tries {
         let _ = fs::remove_dir_all(scene.repo.path(target));
     }
@@ -272,13 +272,13 @@ fn try_all(layers: Layers, user: Option<u32>, tries: &[(&Way, &str)]) -> Vec<Tri
     }
     let again: Vec<Value> = (0..tries.len()).map(|at| dispatch(&names(at)[2], &format!("b{at}"), &[])).collect();
     output.push_str(&scene.drive("two", &again).to_string());
-    let said = |at: usize| {
+    let transcript_of = |at: usize| {
         let [.., led] = names(at);
         ["one", "two"].map(|run| scene.handoff(&["cat", &format!("{run}/{led}:transcript")]).stdout).concat()
     };
     let was_written = |target: &str| scene.repo.path(target).join("planted").exists() && layers != Layers::None;
     let tried = tries.iter().enumerate().map(|(at, (_, target))| Tried {
-        said: said(at),
+        transcript: transcript_of(at),
         output: output.clone(),
         was_written: was_written(target),
     });

@@ -59,7 +59,7 @@ time.sleep(200)
 ";
 
 #[test]
-fn an_attempt_with_many_open_files_is_held_to_the_limits() {
+fn limits_apply_to_an_attempt_with_many_open_files() {
     let filled = "filled more than 52428800 bytes of the disk";
     for layers in [Layers::None, Layers::Inner] {
         let reason = ends_by(&Scene::new(layers), &[("maxDisk", "50m")], HANDLES);

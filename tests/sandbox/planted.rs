@@ -55,10 +55,10 @@ fn tries(scene: &Scene, cache: &str, file: &str) -> String {
     )
 }
 
-/// Fails if a key was said, or something was put beside the keys.
+/// Fails if the transcript has a key, or a file was added next to the keys.
 #[track_caller]
-fn is_kept(scene: &Scene, said: &str, case: &str) {
-    assert!(!said.contains("SECRET"), "{case}: {said}");
+fn is_kept(scene: &Scene, transcript: &str, case: &str) {
+    assert!(!transcript.contains("SECRET"), "{case}: {transcript}");
     let names = fs::read_dir(scene.repo.path("home/.ssh")).unwrap().map(|entry| entry.unwrap().file_name());
     assert_eq!(names.collect::<Vec<_>>(), ["id_ed25519"], "{case}");
 }
@@ -79,10 +79,10 @@ fn a_link_that_another_worker_puts_in_the_place_of_a_cache_gives_nothing() {
                 scene.repo.config("handoff.subagent.x.command", &plants);
                 let led = item("led", &tries(&scene, cache, file));
                 let output = scene.drive("links", &[dispatch("plants", "x"), after("plants", led)]);
-                let said = transcript(&scene, "links/led");
-                let case = format!("{layers:?}, {cache} -> {target}: {output}{said}");
+                let text = transcript(&scene, "links/led");
+                let case = format!("{layers:?}, {cache} -> {target}: {output}{text}");
                 assert!(cache_there.is_symlink() && output.status == Some(0), "{case}");
-                is_kept(&scene, &said, &case);
+                is_kept(&scene, &text, &case);
             }
         }
     }
@@ -97,9 +97,9 @@ fn a_link_in_a_cache_stays_a_link() {
         scene.repo.config("handoff.subagent.x.command", plants);
         let script = format!("readlink ~/go/pkg/mod; {}", tries(&scene, "go/pkg", "was/m@v1/m.go"));
         let output = scene.drive("links", &[dispatch("plants", "x"), after("plants", item("led", &script))]);
-        let said = transcript(&scene, "links/led");
-        assert!(output.status == Some(0) && said.starts_with("../../.ssh\ncached\n"), "{layers:?}: {output}{said}");
-        is_kept(&scene, &said, &format!("{layers:?}"));
+        let text = transcript(&scene, "links/led");
+        assert!(output.status == Some(0) && text.starts_with("../../.ssh\ncached\n"), "{layers:?}: {output}{text}");
+        is_kept(&scene, &text, &format!("{layers:?}"));
     }
 }
 
@@ -128,21 +128,21 @@ fn a_link_that_comes_when_the_mounts_are_made_leads_nowhere() {
             let path = format!("{}:{}", scene.repo.path("quick").display(), scene.path());
             let plan = scene.repo.plan("quick", &[item("a", &tries(&scene, cache, file))]);
             let output = scene.handoff_where(&["run", &plan], &[("PATH", &path)]);
-            let said = transcript(&scene, "quick/a");
-            let case = format!("{cache} -> {target}: {output}{said}");
+            let text = transcript(&scene, "quick/a");
+            let case = format!("{cache} -> {target}: {output}{text}");
             assert!(place.is_symlink(), "{case}");
-            is_kept(&scene, &said, &case);
+            is_kept(&scene, &text, &case);
             // No other part of its folder is given, so that nothing but the link itself is in the
             // way.
             if cache == "go/pkg" {
-                assert!(output.status == Some(0) && said.starts_with("cached\ncached\n"), "{case}");
+                assert!(output.status == Some(0) && text.starts_with("cached\ncached\n"), "{case}");
             }
         }
     }
 }
 
 #[test]
-fn what_no_worker_reaches_is_in_no_cache_either() {
+fn secrets_are_in_no_cache() {
     for layers in ways("secrets in caches") {
         let scene = with_cache(layers, CACHES[0]);
         let env = &scene.repo.env;
@@ -156,9 +156,9 @@ fn what_no_worker_reaches_is_in_no_cache_either() {
         let script = "cd ~/.npm && ls . deep && cat _cacache/index deep/beside && cat key deep/tree/untracked; ls deep/tree; \
                       echo own >key && mkdir deep/tree && cat key && ls deep/tree && rm -r deep && mkdir deep && ls deep";
         for run in ["first", "second"] {
-            let said = scene.says(run, &format!("exec 2>/dev/null; {script}"));
+            let transcript = scene.run_script(run, &format!("exec 2>/dev/null; {script}"));
             let expected = ".:\n_cacache\ndeep\n\ndeep:\nbeside\nindex\nbeside\nown\n";
-            assert_eq!(said, expected, "{layers:?}");
+            assert_eq!(transcript, expected, "{layers:?}");
         }
         assert!(scene.repo.path("home/.npm/deep/tree/untracked").exists() && fs::metadata(&key).unwrap().len() > 50);
     }
@@ -170,7 +170,7 @@ fn a_cache_in_a_cache_is_written_as_a_part_of_it() {
         let scene = with_cache(layers, CACHES[0]);
         let script = "cd ~/go/pkg/mod && cat m@v1/m.go && mkdir -p cache/download && touch m@v1/new && rm m@v1/m.go && ls . m@v1";
         for run in ["first", "second"] {
-            assert_eq!(scene.says(run, script), "cached\n.:\ncache\nm@v1\n\nm@v1:\nnew\n", "{layers:?}");
+            assert_eq!(scene.run_script(run, script), "cached\n.:\ncache\nm@v1\n\nm@v1:\nnew\n", "{layers:?}");
         }
     }
 }
@@ -182,8 +182,8 @@ fn caches_in_a_real_home_are_the_users_own() {
         scene.repo.config("handoff.subagent.x.home", "real");
         scene.repo.config("handoff.subagent.x.command", "echo own >~/go/pkg/mod/own && cat ~/.cache/pip/cached");
         let output = scene.drive("real", &[dispatch("a", "x")]);
-        let said = transcript(&scene, "real/a");
-        assert_eq!((output.status, &*said), (Some(0), "mine"), "{layers:?}: {output}");
+        let text = transcript(&scene, "real/a");
+        assert_eq!((output.status, &*text), (Some(0), "mine"), "{layers:?}: {output}");
         assert_eq!(fs::read_to_string(scene.repo.path("home/go/pkg/mod/own")).unwrap(), "own\n", "{layers:?}");
     }
 }
@@ -218,25 +218,25 @@ const SERVERS: [(&str, Option<&str>); 6] = [
 fn no_worker_learns_how_a_running_server_is_reached() {
     for layers in ways("running servers") {
         let scene = Scene::new(layers);
-        for (server, beside) in SERVERS {
+        for (server, sibling) in SERVERS {
             scene.repo.env.write(&format!("home/{server}"), "SECRET");
-            if let Some(beside) = beside {
-                scene.repo.env.write(&format!("home/{beside}"), "beside\n");
+            if let Some(sibling) = sibling {
+                scene.repo.env.write(&format!("home/{sibling}"), "beside\n");
             }
         }
         let home = scene.repo.path("home");
         let files = |names: Vec<&str>| names.iter().map(|name| format!("$h/{name}")).collect::<Vec<_>>().join(" ");
         let servers = files(SERVERS.iter().map(|(server, _)| *server).collect());
-        let beside: Vec<&str> = SERVERS.iter().filter_map(|(_, beside)| *beside).collect();
+        let siblings: Vec<&str> = SERVERS.iter().filter_map(|(_, sibling)| *sibling).collect();
         let script = |own: &str| {
             format!(
                 "h={own}; cat {}; for h in ~ {}; do cat {servers} 2>/dev/null; done; env | grep ^GRADLE_OPTS=.*registry.base; true",
-                files(beside.clone()),
+                files(siblings.clone()),
                 home.display()
             )
         };
         let own = "mkdir -p ~/.gradle/daemon ~/.sbt/1.0/server && touch ~/.gradle/daemon/own ~/.sbt/1.0/server/own";
-        assert_eq!(scene.says("usual", &format!("{}; {own}", script("~"))), "beside\n".repeat(3), "{layers:?}");
+        assert_eq!(scene.run_script("usual", &format!("{}; {own}", script("~"))), "beside\n".repeat(3), "{layers:?}");
         for (name, setting, value) in [
             ("readable", "readable", "~/.gradle"),
             ("itself", "readable", "~/.gradle/daemon"),
@@ -247,10 +247,10 @@ fn no_worker_learns_how_a_running_server_is_reached() {
             scene.repo.config(&format!("handoff.subagent.{name}.{setting}"), value);
             scene.repo.config(&format!("handoff.subagent.{name}.command"), &script(home.to_str().unwrap()));
             let output = scene.drive(name, &[dispatch("a", name)]);
-            let said = transcript(&scene, &format!("{name}/a"));
-            let case = format!("{layers:?}, {name}: {output}{said}");
-            assert!(output.status == Some(0) && said.starts_with(&"beside\n".repeat(3)), "{case}");
-            assert!(!said.contains("SECRET"), "{case}");
+            let text = transcript(&scene, &format!("{name}/a"));
+            let case = format!("{layers:?}, {name}: {output}{text}");
+            assert!(output.status == Some(0) && text.starts_with(&"beside\n".repeat(3)), "{case}");
+            assert!(!text.contains("SECRET"), "{case}");
         }
     }
 }
@@ -274,10 +274,10 @@ fn gradle_registers_daemons_elsewhere_where_its_folder_is_hidden() {
         for (name, has_other) in [("own", false), ("given", true), ("real", true)] {
             let plan = scene.repo.plan(name, &[dispatch("a", name)]);
             let output = scene.handoff_where(&["run", &plan], &[("PATH", &path)]);
-            let said = transcript(&scene, &format!("{name}/a"));
-            let case = format!("{layers:?}, {name}: {output}{said}");
+            let text = transcript(&scene, &format!("{name}/a"));
+            let case = format!("{layers:?}, {name}: {output}{text}");
             assert_eq!(output.status, Some(0), "{case}");
-            assert_eq!(said.contains("-Dorg.gradle.daemon.registry.base=/"), has_other, "{case}");
+            assert_eq!(text.contains("-Dorg.gradle.daemon.registry.base=/"), has_other, "{case}");
         }
     }
 }

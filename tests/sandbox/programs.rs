@@ -138,13 +138,13 @@ fn cargo_builds_and_tests() {
         scene.repo.config("handoff.subagent.cargo.readable", &sysroot);
         let item = serde_json::json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "cargo" }, "maxAttempts": 1 });
         let output = scene.drive("cargo", &[item]);
-        let said = scene.handoff(&["cat", "cargo/a:transcript"]).stdout;
-        assert_eq!(output.status, Some(0), "{layers:?}: {output}{said}");
+        let transcript = scene.handoff(&["cat", "cargo/a:transcript"]).stdout;
+        assert_eq!(output.status, Some(0), "{layers:?}: {output}{transcript}");
     }
 }
 
 fn work(layers: Layers, user: Option<u32>) {
-    let scene = Scene::of(layers, user);
+    let scene = Scene::for_user(layers, user);
     let is_there = |program: &str| {
         let found = ["/usr/local/bin", "/usr/bin", "/bin"]
             .iter()
@@ -160,8 +160,8 @@ fn work(layers: Layers, user: Option<u32>) {
     let mut failed = Vec::new();
     for (_, name, _) in tried {
         if scene.repo.item("programs", name).status != "done" {
-            let said = scene.handoff(&["cat", &format!("programs/{name}:transcript")]).stdout;
-            failed.push(format!("{name}:\n{said}"));
+            let transcript = scene.handoff(&["cat", &format!("programs/{name}:transcript")]).stdout;
+            failed.push(format!("{name}:\n{transcript}"));
         }
     }
     assert!(failed.is_empty(), "{layers:?}, {user:?}: {output}\n{}", failed.join("\n"));

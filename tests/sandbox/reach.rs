@@ -38,11 +38,13 @@ fn a_secret_that_comes_later_or_is_replaced_stays_hidden() {
                 fs::write(home.join(".cargo/credentials"), "SECRET-LATE").unwrap();
             })
         };
-        let said = scene
-            .says("later", &watches(&format!("{0}/.cargo/credentials.toml {0}/.cargo/credentials", home.display())));
+        let transcript = scene.run_script(
+            "later",
+            &watches(&format!("{0}/.cargo/credentials.toml {0}/.cargo/credentials", home.display())),
+        );
         changes.join().unwrap();
-        assert!(!said.contains("SECRET") && !said.contains("open"), "{layers:?}: {said}");
-        assert_eq!(scene.says("cache", &format!("cat {}/.npm/_cacache/x", home.display())), "fine");
+        assert!(!transcript.contains("SECRET") && !transcript.contains("open"), "{layers:?}: {transcript}");
+        assert_eq!(scene.run_script("cache", &format!("cat {}/.npm/_cacache/x", home.display())), "fine");
     }
 }
 
@@ -51,22 +53,24 @@ fn a_link_left_by_a_worker_is_not_followed() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
         scene.repo.env.write("home/.gradle/wrapper/x", "");
-        let (home, beside) = (scene.repo.path("home"), scene.repo.path("beside"));
+        let (home, outside) = (scene.repo.path("home"), scene.repo.path("beside"));
         scene.repo.config("handoff.subagent.w.writable", "~/.gradle");
         scene.repo.config(
             "handoff.subagent.w.command",
-            &format!("ln -s {} ~/.gradle/caches; ln -s / ~/.gradle/other", beside.display()),
+            &format!("ln -s {} ~/.gradle/caches; ln -s / ~/.gradle/other", outside.display()),
         );
         let first = json!({ "id": "w", "executor": "dispatch", "inputs": { "subagent": "w" }, "maxAttempts": 1 });
         scene.drive("first", &[first]).ends(0);
         assert!(fs::read_link(home.join(".gradle/caches")).is_ok());
-        for target in [beside.as_path(), "/".as_ref()] {
+        for target in [outside.as_path(), "/".as_ref()] {
             fs::remove_file(home.join(".gradle/caches")).unwrap();
             symlink(target, home.join(".gradle/caches")).unwrap();
             let run = format!("second{}", target.components().count());
-            let said = scene
-                .says(&run, &format!("cat {}/file 2>&1; cat {}/.netrc 2>&1; true", beside.display(), home.display()));
-            assert!(!said.contains("SECRET"), "{layers:?}: {said}");
+            let transcript = scene.run_script(
+                &run,
+                &format!("cat {}/file 2>&1; cat {}/.netrc 2>&1; true", outside.display(), home.display()),
+            );
+            assert!(!transcript.contains("SECRET"), "{layers:?}: {transcript}");
             let expected = if layers == Layers::All { "bwrap" } else { "seccomp" };
             assert!(scene.manifest(&format!("{run}/a"))["claims"]["sandbox"].as_str().unwrap().contains(expected));
         }
@@ -104,9 +108,9 @@ fn programs_in_a_home_give_no_more_than_programs() {
         let path = [&place("other/bin"), &place("tool/bin"), scene.path()].join(":");
         let output = scene.handoff_where(&["run", &plan], &[("PATH", &path)]);
         assert_eq!(output.status, Some(0), "{output}");
-        let said = scene.handoff(&["cat", "path/a:transcript"]).stdout;
-        assert!(said.contains("hello\n") && said.contains("found\n"), "{layers:?}: {said}");
-        assert!(!said.contains("SECRET"), "{layers:?}: {said}");
+        let transcript = scene.handoff(&["cat", "path/a:transcript"]).stdout;
+        assert!(transcript.contains("hello\n") && transcript.contains("found\n"), "{layers:?}: {transcript}");
+        assert!(!transcript.contains("SECRET"), "{layers:?}: {transcript}");
     }
 }
 
@@ -137,25 +141,25 @@ fn a_foreign_folder_with_our_temporary_name_stops_nothing() {
     // So deep that private files do not lie beside the worktrees.
     let deep = scene.repo.path("worktrees").join("0123456789/0123456789/0123456789/0123456789");
     scene.repo.config("handoff.workspace.root", deep.to_str().unwrap());
-    for taken in ["a folder", "a file"] {
+    for kind in ["a folder", "a file"] {
         let folder = scene.repo.path("t");
         let name = folder.join("git-handoff-0");
         fs::create_dir(&folder).unwrap();
-        if taken == "a file" {
+        if kind == "a file" {
             fs::write(&name, "").unwrap();
         } else {
             fs::create_dir(&name).unwrap();
             std::os::unix::fs::chown(&name, Some(65_534), None).unwrap();
         }
-        let plan = scene.repo.plan(&taken.replace(' ', "-"), &[item("a", "echo fine >$TMPDIR/x && cat $TMPDIR/x")]);
+        let plan = scene.repo.plan(&kind.replace(' ', "-"), &[item("a", "echo fine >$TMPDIR/x && cat $TMPDIR/x")]);
         let output = scene.handoff_where(&["run", &plan], &[("TMPDIR", folder.to_str().unwrap())]);
-        assert_eq!(output.status, Some(0), "{taken}: {output}");
+        assert_eq!(output.status, Some(0), "{kind}: {output}");
         fs::remove_dir_all(&folder).unwrap();
     }
 }
 
 #[test]
-fn what_only_a_link_leads_to_is_not_asked_for_by_its_name() {
+fn link_target_counts_as_no_explicit_secret() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
         scene.repo.env.write("home/.tool/settings", "fine");
@@ -188,16 +192,16 @@ fn a_repository_that_ours_borrows_from_names_no_other_folders() {
         let scene = Scene::new(layers);
         scene.repo.env.shell("", "git clone -q --bare repo other.git && git clone -q -s other.git third.git").success();
         let place = |name: &str| scene.repo.path(name).to_str().unwrap().to_owned();
-        let named = [place("other.git/objects"), place("home/.ssh"), place("home"), "/".to_owned()];
-        fs::write(scene.repo.path("repo/.git/objects/info/alternates"), named.join("\n") + "\n").unwrap();
+        let folders = [place("other.git/objects"), place("home/.ssh"), place("home"), "/".to_owned()];
+        fs::write(scene.repo.path("repo/.git/objects/info/alternates"), folders.join("\n") + "\n").unwrap();
         let script = format!(
             "cat {0}/.ssh/id_ed25519 {0}/.netrc {1}/file {2}/config; ls {2}/objects/pack {2}/objects/info && git log --oneline",
             place("home"),
             place("beside"),
             place("other.git"),
         );
-        let said = scene.says("borrowed", &script);
-        assert!(!said.contains("SECRET") && !said.contains("[core]"), "{layers:?}: {said}");
+        let transcript = scene.run_script("borrowed", &script);
+        assert!(!transcript.contains("SECRET") && !transcript.contains("[core]"), "{layers:?}: {transcript}");
         let expected = if layers == Layers::All { "bwrap" } else { "seccomp" };
         assert!(scene.manifest("borrowed/a")["claims"]["sandbox"].as_str().unwrap().contains(expected));
     }

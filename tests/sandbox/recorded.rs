@@ -44,8 +44,8 @@ fn places_that_settings_give_are_recorded_by_names() {
     );
     assert_eq!(manifest.get("home"), None);
     assert!(!manifest.to_string().contains("elsewhere"), "{manifest}");
-    let shown = scene.handoff(&["show", "r/a"]);
-    let access: Vec<&str> = shown.stdout.lines().filter_map(|line| line.trim().strip_prefix("access")).collect();
+    let output = scene.handoff(&["show", "r/a"]);
+    let access: Vec<&str> = output.stdout.lines().filter_map(|line| line.trim().strip_prefix("access")).collect();
     let access: Vec<&str> = access.into_iter().map(str::trim).collect();
     assert_eq!(
         access,

@@ -51,7 +51,7 @@ const CASES: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn run_says_what_the_sandbox_refused() {
+fn run_reports_sandbox_refusals() {
     for layers in [Layers::None, Layers::Inner] {
         let scene = Scene::new(layers);
         for (n, (message, note)) in CASES.iter().enumerate() {
@@ -65,15 +65,15 @@ fn run_says_what_the_sandbox_refused() {
         let notes = output.stderr.lines().filter(|line| *line == CASES[0].1).count();
         assert_eq!(notes, usize::from(layers != Layers::None), "{layers:?}: {output}");
         // An item that is done needed none of it.
-        let script = format!("cat <<'END'\n{}\nEND", CASES[0].0);
-        let output = scene.drive("done", &[item("a", &script)]).exit(0);
-        assert!(!output.stderr.contains(CASES[0].1), "{output}");
+        let second_script = format!("cat <<'END'\n{}\nEND", CASES[0].0);
+        let second_output = scene.drive("done", &[item("a", &second_script)]).exit(0);
+        assert!(!second_output.stderr.contains(CASES[0].1), "{second_output}");
     }
 }
 
 /// The calls themselves are refused, and programs name them.
 #[test]
-fn run_says_that_calls_are_refused() {
+fn run_reports_refused_system_calls() {
     let note = "    the sandbox refuses perf_event_open, userfaultfd and io_uring, which reach deep into the kernel: use the \
                 program without them, or set the executor's `sandbox = none`";
     let settings =
@@ -83,6 +83,6 @@ fn run_says_that_calls_are_refused() {
                 sys.exit(\"userfaultfd: \" + os.strerror(ctypes.get_errno()))'";
     let output = scene.drive("call", &[item("a", call)]).exit(4);
     assert!(output.stderr.lines().any(|line| line == note), "{output}");
-    let output = scene.drive("score", &[item("a", "echo 500 >/proc/self/oom_score_adj")]).exit(4);
-    assert!(output.stderr.lines().any(|line| line == settings), "{output}");
+    let second_output = scene.drive("score", &[item("a", "echo 500 >/proc/self/oom_score_adj")]).exit(4);
+    assert!(second_output.stderr.lines().any(|line| line == settings), "{second_output}");
 }

@@ -29,8 +29,11 @@ fn a_worker_fetches_from_a_remote_that_is_a_path() {
                 "git fetch -q && git rev-parse origin/fresh && echo fetched
                  cat {up}/handoff/* {up}/hooks/* {up}/secret; touch {up}/refs/heads/x {up}/objects/x; git push -q origin HEAD:refs/heads/mine; true"
             );
-            let said = scene.says("fetch", &script);
-            assert!(said.contains("fetched\n") && !said.contains("SECRET"), "{layers:?} {clone:?}: {said}");
+            let transcript = scene.run_script("fetch", &script);
+            assert!(
+                transcript.contains("fetched\n") && !transcript.contains("SECRET"),
+                "{layers:?} {clone:?}: {transcript}"
+            );
             let refs = scene.repo.env.git_in("up", ["for-each-ref"]).success();
             assert!(!refs.contains("mine") && !scene.repo.path(git_dir).join("refs/heads/x").exists(), "{refs}");
         }
@@ -43,7 +46,11 @@ fn a_remote_whose_settings_hold_a_credential_is_not_read() {
         let scene = scene(layers, &["--bare"]);
         scene.repo.env.git_in("up", ["config", "remote.web.url", "https://me:SECRET@example.com/a"]).success();
         let up = scene.repo.path("up").display().to_string();
-        let said = scene.says("fetch", &format!("git remote; git fetch -q || echo refused; cat {up}/config; true"));
-        assert!(said.contains("origin\n") && said.contains("refused\n") && !said.contains("SECRET"), "{said}");
+        let transcript =
+            scene.run_script("fetch", &format!("git remote; git fetch -q || echo refused; cat {up}/config; true"));
+        assert!(
+            transcript.contains("origin\n") && transcript.contains("refused\n") && !transcript.contains("SECRET"),
+            "{transcript}"
+        );
     }
 }

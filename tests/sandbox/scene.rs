@@ -48,12 +48,12 @@ pub(super) struct Scene {
 
 impl Scene {
     pub(super) fn new(layers: Layers) -> Self {
-        Self::of(layers, None)
+        Self::for_user(layers, None)
     }
 
     /// Makes one that belongs to another user, where we are root and can.
-    pub(super) fn of(layers: Layers, user: Option<u32>) -> Self {
-        let repo = TestRepo::of(Environment::on_disk());
+    pub(super) fn for_user(layers: Layers, user: Option<u32>) -> Self {
+        let repo = TestRepo::in_environment(Environment::on_disk());
         let sandbox = if layers == Layers::None { "none" } else { "auto" };
         repo.config("handoff.sandbox", sandbox);
         repo.config("handoff.queue.default.concurrency", "2");
@@ -176,7 +176,7 @@ impl Scene {
         Output { raw: output.stdout, stdout, stderr, status: output.status.code() }
     }
 
-    /// Runs items to their end and returns what the command said.
+    /// Runs items to their end and returns the output of the command.
     pub(super) fn drive(&self, run: &str, items: &[Value]) -> Output {
         let plan = self.repo.plan(run, items);
         self.handoff(&["run", &plan])
@@ -184,7 +184,7 @@ impl Scene {
 
     /// Runs one line of shell and returns what it wrote.
     #[track_caller]
-    pub(super) fn says(&self, run: &str, script: &str) -> String {
+    pub(super) fn run_script(&self, run: &str, script: &str) -> String {
         let output = self.drive(run, &[item("a", script)]);
         let written = self.handoff(&["cat", &format!("{run}/a:transcript")]).stdout;
         assert_eq!(output.status, Some(0), "{output}{written}");

@@ -117,8 +117,8 @@ fn empty_check(scene: &Scene) -> Option<bool> {
     let output = scene.drive("checks", &[dispatch("own", &[]), between, dispatch("next", &["between"])]);
     assert!(matches!(output.status, Some(0 | 4)), "{output}");
     let passes = |id: &str| {
-        let said = scene.handoff(&["cat", &format!("checks/{id}:transcript")]).stdout;
-        !said.contains("the check says no")
+        let transcript = scene.handoff(&["cat", &format!("checks/{id}:transcript")]).stdout;
+        !transcript.contains("the check says no")
     };
     Some(passes("own") || passes("next"))
 }
@@ -135,8 +135,8 @@ fn library(scene: &Scene) -> Option<bool> {
         scene.repo.config(&format!("handoff.subagent.{name}.command"), command);
     }
     scene.drive("linked", &[dispatch("above", &[]), dispatch("within", &[])]).ends(0);
-    let said = scene.handoff(&["cat", "linked/within:transcript"]).stdout;
-    assert!(!said.contains("ours"), "{said}");
+    let transcript = scene.handoff(&["cat", "linked/within:transcript"]).stdout;
+    assert!(!transcript.contains("ours"), "{transcript}");
     let is_linked = |name: &str| name.starts_with("linked");
     let mut entries = fs::read_dir(scene.repo.path("beside")).unwrap().flatten();
     Some(entries.any(|entry| is_linked(entry.file_name().to_str().unwrap())))
@@ -168,7 +168,7 @@ fn by_number(scene: &Scene) -> Option<bool> {
     let takes = format!(
         "python3 -c 'import ctypes\nl=ctypes.CDLL(None)\nl.shmctl({segment}, 0, None)\nl.mq_unlink(b\"{own}\")\nl.mq_open(b\"{left}\", 0o102, 0o600, None)'"
     );
-    scene.says("numbers", &takes);
+    scene.run_script("numbers", &takes);
     Some(ours(&["look", &own, &left, &segment]) != "True")
 }
 

@@ -54,11 +54,11 @@ fn a_version_manager_finds_its_settings_and_its_tools() {
         let usual = [("PATH", path("home/.asdf/shims"))];
         let usual: Vec<_> = usual.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let script = "nodex; cat ~/.config/mise/config.toml; echo ${ASDF_DATA_DIR-unset}";
-        let said = says_where(&scene, "usual", script, &usual);
-        assert_eq!(said, "version 20\n[tools]\nnode = '20'\nunset\n", "{layers:?}");
+        let transcript = says_where(&scene, "usual", script, &usual);
+        assert_eq!(transcript, "version 20\n[tools]\nnode = '20'\nunset\n", "{layers:?}");
         let (path, folder) = (path("moved/shims"), place("moved"));
-        let said = says_where(&scene, "moved", "nodex", &[("PATH", &path), ("ASDF_DATA_DIR", &folder)]);
-        assert_eq!(said, "moved 20\n", "{layers:?}");
+        let moved_transcript = says_where(&scene, "moved", "nodex", &[("PATH", &path), ("ASDF_DATA_DIR", &folder)]);
+        assert_eq!(moved_transcript, "moved 20\n", "{layers:?}");
     }
 }
 
@@ -82,11 +82,11 @@ fn variables_of_tools_are_passed_and_those_with_secrets_are_not() {
         ];
         let script = "cat $JAVA_HOME/lib/modules $SSL_CERT_FILE; echo $CI; env | grep -i ^https_proxy=; \
                       env | grep -c -e ^MAVEN_HOME= -e SECRET; true";
-        let said = says_where(&scene, "passed", script, &variables);
+        let transcript = says_where(&scene, "passed", script, &variables);
         let expected = "java\ncertificate\ntrue\nHTTPS_PROXY=http://proxy.example.com:3128\n0\n";
-        assert_eq!(said, expected, "{layers:?}");
-        let named = scene.manifest("passed/a")["claims"]["env"].to_string();
-        assert!(named.contains("JAVA_HOME") && !named.contains("https_proxy"), "{named}");
+        assert_eq!(transcript, expected, "{layers:?}");
+        let recorded = scene.manifest("passed/a")["claims"]["env"].to_string();
+        assert!(recorded.contains("JAVA_HOME") && !recorded.contains("https_proxy"), "{recorded}");
         // A setting still gives what is not passed by itself.
         scene.repo.config("handoff.subagent.x.passEnv", "MAVEN_HOME");
         scene.repo.config("handoff.subagent.x.command", "echo $MAVEN_HOME");
@@ -98,7 +98,7 @@ fn variables_of_tools_are_passed_and_those_with_secrets_are_not() {
 }
 
 #[test]
-fn a_program_that_a_link_leads_to_has_its_own_files_and_no_secret_beside_them() {
+fn linked_program_gets_its_files_without_secrets() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
         // As pipx makes them, npm globally, and npm in a folder; and a program of a work tree.
@@ -151,13 +151,16 @@ fn a_program_that_a_link_leads_to_has_its_own_files_and_no_secret_beside_them() 
              local/node_modules/hoisted/.npmrc; true",
             at("far").display()
         );
-        let said = says_where(&scene, "linked", &script, &[("PATH", &path)]);
-        assert!(said.starts_with("module\nglobal\nlocal\ngiven\n") && !said.contains("SECRET"), "{layers:?}: {said}");
+        let transcript = says_where(&scene, "linked", &script, &[("PATH", &path)]);
+        assert!(
+            transcript.starts_with("module\nglobal\nlocal\ngiven\n") && !transcript.contains("SECRET"),
+            "{layers:?}: {transcript}"
+        );
     }
 }
 
 #[test]
-fn of_the_folder_beside_programs_no_secret_is_given() {
+fn folder_next_to_programs_exposes_no_secret() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
         programs(&scene, &[("app/bin/start", "cat $(dirname $0)/../lib/text")]);
@@ -180,8 +183,8 @@ fn of_the_folder_beside_programs_no_secret_is_given() {
             place("app"),
             place("home"),
         );
-        let said = says_where(&scene, "beside", &script, &[("PATH", &path)]);
-        assert!(said.contains("found\nmodule\n") && !said.contains("SECRET"), "{layers:?}: {said}");
+        let transcript = says_where(&scene, "beside", &script, &[("PATH", &path)]);
+        assert!(transcript.contains("found\nmodule\n") && !transcript.contains("SECRET"), "{layers:?}: {transcript}");
     }
 }
 
@@ -214,8 +217,8 @@ fn a_real_home_keeps_the_logins_of_agents() {
         scene.repo.config("handoff.subagent.x.command", &command);
         let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
         scene.drive("real", &[item]).ends(0);
-        let said = scene.handoff(&["cat", "real/a:transcript"]).stdout;
-        assert!(said.starts_with("mine\n") && !said.contains("SECRET"), "{layers:?}: {said}");
+        let transcript = scene.handoff(&["cat", "real/a:transcript"]).stdout;
+        assert!(transcript.starts_with("mine\n") && !transcript.contains("SECRET"), "{layers:?}: {transcript}");
     }
 }
 
@@ -224,14 +227,14 @@ fn a_worktree_is_trusted_by_mise_where_its_repository_is() {
     for layers in WAYS {
         let scene = Scene::new(layers);
         let script = "echo ${MISE_TRUSTED_CONFIG_PATHS-unset}; pwd";
-        assert!(scene.says("unknown", script).starts_with("unset\n"), "{layers:?}");
+        assert!(scene.run_script("unknown", script).starts_with("unset\n"), "{layers:?}");
         let state = scene.repo.path("home/.local/state/mise/trusted-configs");
         fs::create_dir_all(&state).unwrap();
         symlink(scene.repo.path("beside"), state.join("other")).unwrap();
-        assert!(scene.says("other", script).starts_with("unset\n"), "{layers:?}");
+        assert!(scene.run_script("other", script).starts_with("unset\n"), "{layers:?}");
         symlink(fs::canonicalize(scene.repo.path("repo")).unwrap().join("mise.toml"), state.join("repo")).unwrap();
-        let said = scene.says("trusted", script);
-        let (first, second) = said.trim_end().split_once('\n').unwrap();
+        let transcript = scene.run_script("trusted", script);
+        let (first, second) = transcript.trim_end().split_once('\n').unwrap();
         assert_eq!(first, second, "{layers:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Worktrees of workers that are kept apart are used again.
+//! Worktrees of isolated workers are reused.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::scene::{Layers, Scene, has_bubblewrap, is_ext4};
 use super::stories::dispatch;
 
 #[test]
-fn worktrees_of_workers_that_are_kept_apart_are_used_again() {
+fn worktrees_of_isolated_workers_are_reused() {
     if !is_ext4(Path::new("/tmp")) || !has_bubblewrap("worktrees of workers that are kept apart") {
         return;
     }

@@ -77,11 +77,15 @@ fn the_rules_are_those_that_gitleaks_publishes() {
     if std::env::var_os("HANDOFF_UPDATE_DOCS").is_some() {
         std::fs::write(&path, &text).unwrap();
     }
-    let kept = std::fs::read_to_string(&path).unwrap();
-    assert!(kept == text, "{} is not what tests/fixtures/gitleaks.toml says; see README.md beside it", path.display());
+    let vendored = std::fs::read_to_string(&path).unwrap();
+    assert!(
+        vendored == text,
+        "{} is not what tests/fixtures/gitleaks.toml says; see README.md beside it",
+        path.display()
+    );
 }
 
-/// Returns a rule as the program reads it; what is not said is left out.
+/// Returns a rule as the program reads it; absent fields are omitted.
 fn shape(rule: &Rule) -> Value {
     let mut shape = Map::new();
     let mut add = |name: &str, value: Value| shape.insert(name.to_owned(), value);
@@ -114,8 +118,8 @@ fn exception(list: &Allowlist) -> Value {
         ("stop_words", lower(&list.stopwords)),
         ("paths", patterns(&list.paths)),
     ];
-    let said = |value: &Value| *value != json!(false) && *value != json!("secret") && *value != json!([]);
-    fields.into_iter().filter(|(_, value)| said(value)).map(|(name, value)| (name.to_owned(), value)).collect()
+    let is_set = |value: &Value| *value != json!(false) && *value != json!("secret") && *value != json!([]);
+    fields.into_iter().filter(|(_, value)| is_set(value)).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 fn lower(words: &[String]) -> Value {
@@ -177,7 +181,7 @@ fn is_repetition(rest: &str) -> bool {
 }
 
 #[test]
-fn what_go_reads_differently_is_written_out() {
+fn patterns_that_go_reads_differently_are_rewritten() {
     for (go, ours) in [
         (r"^\${(?:[A-Z_]+)}$", r"^\$\{(?:[A-Z_]+)}$"),
         (r"a{2}b{3,}c{4,5}", r"a{2}b{3,}c{4,5}"),

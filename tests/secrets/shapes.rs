@@ -116,7 +116,7 @@ fn tokens_that_are_glued_to_words_are_found() {
 }
 
 #[test]
-fn what_only_looks_random_is_left_alone() {
+fn random_text_is_no_secret() {
     let prose =
         "The password is stored elsewhere; password: see the vault. Ask for the token, then set secret = value.";
     for text in [
@@ -214,13 +214,13 @@ fn given_values_are_found_in_every_form() {
 }
 
 #[test]
-fn the_gate_says_where_and_never_what() {
+fn secret_report_gives_position_and_no_value() {
     let token = format!("ghp_{}", body(36));
     let gate = Gate::default();
     let refused = gate.check("a/b.txt", format!("one\ntwo\nx={token}\n").as_bytes()).unwrap_err();
     assert_eq!(refused.to_string(), "secret-found: a/b.txt:3 github-pat");
-    let named = gate.check(&format!("a/{token}.txt"), b"").unwrap_err();
-    assert_eq!(named.to_string(), "secret-found: a/[redacted:github-token].txt github-pat");
+    let secret = gate.check(&format!("a/{token}.txt"), b"").unwrap_err();
+    assert_eq!(secret.to_string(), "secret-found: a/[redacted:github-token].txt github-pat");
     let given = gate.with(&[b"hunter2".to_vec()]);
     assert_eq!(given.check("x", b"a\nb aHVudGVyMg== c").unwrap_err().to_string(), "secret-found: x:2 secret-env");
     assert!(!given.check("hunter2.txt", b"").unwrap_err().to_string().contains("hunter2"));
@@ -234,15 +234,15 @@ fn the_gate_sees_what_lies_across_its_pieces() {
         for size in [4096, 100_000, usize::MAX] {
             let gate = Gate::default();
             let mut scan = gate.scan("x").expect("the name is none");
-            let said = text.as_bytes().chunks(size.min(text.len())).try_for_each(|piece| scan.push(piece));
-            let refused = said.and_then(|()| scan.finish()).unwrap_err();
+            let result = text.as_bytes().chunks(size.min(text.len())).try_for_each(|piece| scan.push(piece));
+            let refused = result.and_then(|()| scan.finish()).unwrap_err();
             assert_eq!(refused.line, Some(before as u64 / 2 + 2), "{before} {size}");
         }
     }
 }
 
 #[test]
-fn what_is_allowed_is_let_through_by_all_its_names() {
+fn allowed_secret_passes_in_every_form() {
     let token = format!("stripe = \"sk_live_{}\"", body(24));
     let gate = |allowed: &str| Gate::new(vec![allowed.parse().expect("it is one")]);
     assert!(gate("stripe-access-token").check("a", token.as_bytes()).is_ok());
@@ -279,12 +279,12 @@ fn looked_in(patch: &str, size: usize) -> Option<String> {
     let gate = Gate::default();
     let mut scan = PatchScan::new(&gate);
     let pieces = patch.as_bytes().chunks(size.min(patch.len()));
-    let said = pieces.into_iter().try_for_each(|piece| scan.push(piece)).and_then(|()| scan.finish());
-    said.err().map(|secret| secret.to_string())
+    let result = pieces.into_iter().try_for_each(|piece| scan.push(piece)).and_then(|()| scan.finish());
+    result.err().map(|secret| secret.to_string())
 }
 
 #[test]
-fn only_what_is_added_counts_and_its_line_is_told() {
+fn only_added_lines_are_searched_and_numbered() {
     let patch = |third: &str, fifth: &str| {
         format!(
             "diff --git a/x/y.txt b/x/y.txt\nindex 1..2 100644\n--- a/x/y.txt\n+++ b/x/y.txt\n@@ -10,3 +20,4 @@ fn\n one\n{third}\n+three\n last\n{fifth}\n\\ No newline at end of file\n"
@@ -298,8 +298,8 @@ fn only_what_is_added_counts_and_its_line_is_told() {
     let tricky =
         format!("diff --git a/b b/b\n--- /dev/null\n+++ b/b\n@@ -0,0 +1,3 @@\n+++ b/c\n+@@ -1 +1 @@\n+{TOKEN}\n");
     assert_eq!(looked(&tricky).as_deref(), Some("secret-found: b:3 github-pat"));
-    let named = format!("diff --git a/{TOKEN} b/{TOKEN}\nnew file mode 100644\nindex 0..e\n");
-    assert_eq!(looked(&named).as_deref(), Some("secret-found: [redacted:github-token] github-pat"));
+    let header = format!("diff --git a/{TOKEN} b/{TOKEN}\nnew file mode 100644\nindex 0..e\n");
+    assert_eq!(looked(&header).as_deref(), Some("secret-found: [redacted:github-token] github-pat"));
 }
 
 #[test]

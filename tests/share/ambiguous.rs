@@ -29,11 +29,11 @@ fn a_name_that_two_remotes_have_is_ambiguous() {
     [exit status: 1]
     "#);
     for command in [["status", RUN], ["show", RUN], ["bundle", RUN], ["bundle", "research"]] {
-        let said = env.handoff_in("clone", command).exit(1).stderr;
-        assert!(said.contains("origin/") && said.contains("other/"), "{said}");
+        let refusal = env.handoff_in("clone", command).exit(1).stderr;
+        assert!(refusal.contains("origin/") && refusal.contains("other/"), "{refusal}");
     }
-    for named in ["origin/handoff-dag-1", "other/handoff-dag-1"] {
-        env.handoff_in("clone", ["verify", named]).success();
+    for name in ["origin/handoff-dag-1", "other/handoff-dag-1"] {
+        env.handoff_in("clone", ["verify", name]).success();
     }
     // The name means our own run, even if others have one.
     env.git_in("clone", ["update-ref", RUN_REF, "refs/handoff/remotes/origin/runs/handoff-dag-1"]).success();
@@ -68,16 +68,16 @@ fn packed_refs_that_two_readers_read_differently_are_refused() {
     ] {
         fs::write(&path, &text).unwrap();
         let why = "error: $TEST/repo/.git/packed-refs is ambiguous: line ";
-        let said = env.handoff(["verify", "--all"]).exit(3).stderr;
-        assert!(find_line(&said, "error: ").starts_with(why), "{said}");
-        let said = env.handoff(["runs"]).exit(1).stderr;
-        assert!(find_line(&said, "error: ").starts_with(why), "{said}");
+        let verify_stderr = env.handoff(["verify", "--all"]).exit(3).stderr;
+        assert!(find_line(&verify_stderr, "error: ").starts_with(why), "{verify_stderr}");
+        let runs_stderr = env.handoff(["runs"]).exit(1).stderr;
+        assert!(find_line(&runs_stderr, "error: ").starts_with(why), "{runs_stderr}");
     }
     // Not sorted, and not said to be; and a loose ref beside a packed one, which is the one that
     // counts.
     let mut lines: Vec<&str> = bare.lines().collect();
     lines.reverse();
-    fs::write(&path, lines.into_iter().filter(|line| !line.starts_with('^')).fold(String::new(), |t, l| t + l + "\n"))
+    fs::write(&path, lines.into_iter().filter(|row| !row.starts_with('^')).fold(String::new(), |t, l| t + l + "\n"))
         .unwrap();
     env.handoff(["verify", RUN]).success();
     fs::write(&path, honest.replace(line, &other)).unwrap();

@@ -59,8 +59,8 @@ fn a_run_is_found_by_name_where_only_an_archive_has_it() {
     let env = archived();
     env.handoff(["push", "--all"]).success();
     clone(&env, "late");
-    let said = env.handoff_in("late", ["fetch", "origin", "nowhere"]).exit(1).stderr;
-    insta::assert_snapshot!(said, @r#"error: there is no run or thread "nowhere" on origin"#);
+    let stderr = env.handoff_in("late", ["fetch", "origin", "nowhere"]).exit(1).stderr;
+    insta::assert_snapshot!(stderr, @r#"error: there is no run or thread "nowhere" on origin"#);
     env.handoff_in("late", ["fetch", "origin", RUN]).success();
     env.handoff_in("late", ["verify", RUN]).success();
 }
@@ -80,7 +80,7 @@ fn evidence_comes_along_in_a_partial_clone() {
 }
 
 #[test]
-fn what_is_named_goes_alone() {
+fn fetch_of_an_archived_run_brings_no_other() {
     let env = archived();
     env.git_in(".", ["init", "--quiet", "--bare", "other"]).success();
     env.handoff(["push", "../other", RUN]).success();
@@ -92,7 +92,7 @@ fn what_is_named_goes_alone() {
 }
 
 #[test]
-fn a_remote_that_lets_nothing_go_keeps_the_refs_and_says_so() {
+fn remote_that_forbids_deletion_is_reported() {
     let env = archived();
     let hook = env.path().join("hub/hooks/update");
     let script = "#!/bin/sh\ncase $3 in *[!0]*) exit 0 ;; esac\necho 'never' >&2\nexit 1\n";
@@ -163,7 +163,7 @@ fn an_archive_that_names_a_run_otherwise_is_refused() {
 }
 
 #[test]
-fn a_ref_that_is_another_run_than_the_archive_holds_is_said() {
+fn verify_reports_a_ref_that_differs_from_its_archive() {
     let env = archived();
     env.write(
         "other.json",
@@ -176,7 +176,7 @@ fn a_ref_that_is_another_run_than_the_archive_holds_is_said() {
 }
 
 #[test]
-fn what_was_put_on_top_of_an_archive_comes_nowhere() {
+fn entries_on_top_of_an_archive_are_not_fetched() {
     let env = archived();
     env.handoff(["push", "--all"]).success();
     let archive = refs(&env, "hub").lines().next().unwrap().split_once(' ').unwrap().1.to_owned();
@@ -197,8 +197,8 @@ fn what_was_put_on_top_of_an_archive_comes_nowhere() {
     let found = env.handoff_in("clone", ["doctor"]).exit(3);
     insta::assert_snapshot!(find_line(&found.stdout, "problem: "), @"problem: the archive refs/handoff/remotes/origin/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.dc6bc169303e is not sound: commit 7b73ca0: the commit is not an entry: the message is not a subject and an entry");
     // Ours goes nowhere in its place.
-    let output = env.handoff(["push", "--all"]).exit(1);
-    insta::assert_snapshot!(output.stderr, @r#"
+    let push_output = env.handoff(["push", "--all"]).exit(1);
+    insta::assert_snapshot!(push_output.stderr, @r#"
     error: archive "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.dc6bc169303e" is at e89885888e992d6381bba10e660f476c84fc2682 here and at 7b73ca0f9a0d91e35ebe2e7fbecea730a7260aeb on the remote, which is not here; nothing was pushed
     hint: git handoff fetch origin
     "#);

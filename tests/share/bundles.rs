@@ -40,8 +40,8 @@ fn stock_git_reads_it() {
     let out = env.handoff(["bundle", "--all"]).exit(0);
     fs::write(env.path().join("run.bundle"), &out.raw).unwrap();
     env.git_in(".", ["init", "--quiet", "other"]).success();
-    let said = env.git_in("other", ["bundle", "verify", "../run.bundle"]).exit(0).stdout;
-    assert!(said.contains("The bundle records a complete history."), "{said}");
+    let stdout = env.git_in("other", ["bundle", "verify", "../run.bundle"]).exit(0).stdout;
+    assert!(stdout.contains("The bundle records a complete history."), "{stdout}");
     env.git_in("other", ["fetch", "--quiet", "../run.bundle", "refs/handoff/*:refs/handoff/remotes/ada/*"]).success();
     env.handoff_in("other", ["verify", "ada/handoff-dag-1"]).success();
     // The base is not included.
@@ -57,12 +57,12 @@ fn without_a_log_the_anchor_does_not_apply() {
     assert_eq!(marks(&report), "✓✓✓─✓✓✓✓", "{report}");
     assert_eq!(verdict(&report.stdout), "✓ INTACT · tamper-detecting");
     // In a repository that holds the writer's log, that is a witness.
-    let report = env.handoff(["verify", "--bundle", "../bare.bundle"]).exit(0);
-    assert_eq!(marks(&report), "✓✓✓✓✓✓✓✓", "{report}");
+    let verify_report = env.handoff(["verify", "--bundle", "../bare.bundle"]).exit(0);
+    assert_eq!(marks(&verify_report), "✓✓✓✓✓✓✓✓", "{verify_report}");
 }
 
 #[test]
-fn what_was_altered_is_found_out() {
+fn verify_finds_changes_in_a_bundle() {
     let env = shared();
     let tree = format!("{RUN_REF}^{{tree}}");
     let other = env.git(["commit-tree", &tree, "-p", RUN_REF, "-m", "x"]).success();
@@ -72,7 +72,7 @@ fn what_was_altered_is_found_out() {
 }
 
 #[test]
-fn what_is_no_bundle_is_refused() {
+fn verify_rejects_invalid_bundles() {
     let env = shared();
     env.handoff(["bundle", "--all", "--output", "../run.bundle"]).exit(0).success();
     let whole = fs::read(env.path().join("run.bundle")).unwrap();
@@ -85,12 +85,12 @@ fn what_is_no_bundle_is_refused() {
         ("thin.bundle", "error: ../thin.bundle is not complete: it needs 1 commits that are not in it"),
         ("none.bundle", "error: cannot read ../none.bundle"),
     ] {
-        let said = env.handoff_in("home", ["verify", "--bundle", &format!("../{file}")]).exit(1).stderr;
-        assert_eq!(find_line(&said, "error: "), why);
+        let stderr = env.handoff_in("home", ["verify", "--bundle", &format!("../{file}")]).exit(1).stderr;
+        assert_eq!(find_line(&stderr, "error: "), why);
     }
     env.git(["config", "--global", "handoff.maxFetchSize", "1k"]).success();
-    let said = env.handoff_in("home", ["verify", "--bundle", "../run.bundle"]).exit(1).stderr;
-    insta::assert_snapshot!(said, @"error: ../run.bundle is larger than 1024 bytes");
+    let stderr = env.handoff_in("home", ["verify", "--bundle", "../run.bundle"]).exit(1).stderr;
+    insta::assert_snapshot!(stderr, @"error: ../run.bundle is larger than 1024 bytes");
 }
 
 #[test]
@@ -112,12 +112,12 @@ fn bend(env: &crate::common::Environment, from: &str, bend: impl FnOnce(String) 
 }
 
 #[test]
-fn a_head_that_says_more_than_it_should_is_refused() {
+fn verify_rejects_a_bundle_header_with_extra_lines() {
     let env = shared();
     env.handoff(["bundle", "--all", "--output", "../run.bundle"]).exit(0).success();
     let refused = |why: &str| {
-        let said = env.handoff_in("home", ["verify", "--bundle", "../made.bundle"]).exit(1);
-        assert_eq!((said.stdout.as_str(), said.stderr), ("", format!("error: ../made.bundle {why}\n")));
+        let output = env.handoff_in("home", ["verify", "--bundle", "../made.bundle"]).exit(1);
+        assert_eq!((output.stdout.as_str(), output.stderr), ("", format!("error: ../made.bundle {why}\n")));
     };
     let v3 = |head: String| head.replace("# v2 git bundle\n", "# v3 git bundle\n@object-format=sha1\n");
     for line in [
@@ -144,8 +144,8 @@ fn a_head_that_says_more_than_it_should_is_refused() {
     refused("is ambiguous: the ref \"refs/handoff/runs/other\" names a missing object");
     // Unknown refs are ignored, and redundant logs are accepted.
     bend(&env, "run.bundle", |head| format!("{}{} refs/heads/main\n", v3(head.clone()), &line(&head)[..40]));
-    let said = env.handoff_in("home", ["verify", "--bundle", "../made.bundle"]).exit(0);
-    insta::assert_snapshot!(said.stderr, @"warning: refs/heads/main is no name of a run, thread or log; it was left aside");
+    let output = env.handoff_in("home", ["verify", "--bundle", "../made.bundle"]).exit(0);
+    insta::assert_snapshot!(output.stderr, @"warning: refs/heads/main is no name of a run, thread or log; it was left aside");
 }
 
 /// The manifests and the plan must be there; the products may be left out.
@@ -156,16 +156,16 @@ fn products_that_a_filter_leaves_out_leave_the_row_open() {
     let page = fs::read_to_string(env.path().join("page.html")).unwrap();
     fs::write(env.path().join("filtered.bundle"), evidence(&page)).unwrap();
     env.git(["bundle", "verify", "--quiet", "../filtered.bundle"]).success();
-    let said = env.handoff_in("home", ["verify", "--bundle", "../filtered.bundle"]).exit(0).stdout;
-    insta::assert_snapshot!(find_row(&said, "content"), @"─ content    3 blobs of 3 products are not in this partial clone");
+    let report = env.handoff_in("home", ["verify", "--bundle", "../filtered.bundle"]).exit(0).stdout;
+    insta::assert_snapshot!(find_row(&report, "content"), @"─ content    3 blobs of 3 products are not in this partial clone");
     // Without the line, the same objects are missed.
     bend(&env, "filtered.bundle", |head| head.replace("@filter=blob:none\n", ""));
-    let said = env.handoff_in("home", ["verify", "--bundle", "../made.bundle"]).exit(3).stdout;
-    assert_eq!(verdict(&said), "✗ TAMPERED");
+    let verify_answer = env.handoff_in("home", ["verify", "--bundle", "../made.bundle"]).exit(3).stdout;
+    assert_eq!(verdict(&verify_answer), "✗ TAMPERED");
     // A plan that a filter leaves out cannot be judged.
     env.git(["bundle", "create", "--quiet", "--version=3", "../lazy.bundle", "--filter=blob:none", RUN_REF]).success();
-    let said = env.handoff_in("home", ["verify", "--bundle", "../lazy.bundle"]).exit(3).stdout;
-    assert_eq!(verdict(&said), "✗ INCOMPLETE");
+    let lazy_report = env.handoff_in("home", ["verify", "--bundle", "../lazy.bundle"]).exit(3).stdout;
+    assert_eq!(verdict(&lazy_report), "✗ INCOMPLETE");
 }
 
 #[test]
@@ -173,9 +173,9 @@ fn objects_that_are_left_out_in_silence_are_missed() {
     let env = shared();
     env.git(["bundle", "create", "--quiet", "--version=3", "../lazy.bundle", "--filter=blob:none", RUN_REF]).success();
     bend(&env, "lazy.bundle", |head| head.replace("@filter=blob:none\n", ""));
-    let said = env.handoff_in("home", ["verify", "--bundle", "../made.bundle"]).exit(3).stdout;
-    assert_eq!(verdict(&said), "✗ TAMPERED");
-    insta::assert_snapshot!(find_row(&said, "plan"), @"✗ plan       plan.json: object 72e2a4a9fdc1b1144116871362c4edb7742521cc is not in the repository");
+    let report = env.handoff_in("home", ["verify", "--bundle", "../made.bundle"]).exit(3).stdout;
+    assert_eq!(verdict(&report), "✗ TAMPERED");
+    insta::assert_snapshot!(find_row(&report, "plan"), @"✗ plan       plan.json: object 72e2a4a9fdc1b1144116871362c4edb7742521cc is not in the repository");
     let whole = fs::read(env.path().join("lazy.bundle")).unwrap();
     fs::write(env.path().join("made.bundle"), [whole, b"more".to_vec()].concat()).unwrap();
     bend(&env, "made.bundle", |head| head.replace("@filter=blob:none\n", ""));

@@ -101,15 +101,16 @@ fn the_snapshot_differs_where_a_plan_comes_to_something_else() {
     env.write("signers", &env.handoff(["key"]).success());
     env.handoff_in("clone", ["fetch"]).success();
     let run = format!("origin/{RUN}");
-    let told = env.handoff_in("clone", ["verify", "--format", "snapshot", "--signers", "../signers", &run]).success();
-    let differs = |kept: &str| {
-        env.write("clone/verify.snapshot", kept);
+    let snapshot =
+        env.handoff_in("clone", ["verify", "--format", "snapshot", "--signers", "../signers", &run]).success();
+    let differs = |content: &str| {
+        env.write("clone/verify.snapshot", content);
         let mut command = env.command("sh", "clone");
         command.env("RUN", RUN).env("RUNNER_TEMP", env.path()).args(["-e", "-c", &snippets()[2]]);
         command.output().unwrap().status.code()
     };
-    assert_eq!(differs(&told), Some(0));
-    assert_eq!(differs(&told.replace("done", "red")), Some(1));
+    assert_eq!(differs(&snapshot), Some(0));
+    assert_eq!(differs(&snapshot.replace("done", "red")), Some(1));
 }
 
 #[test]

@@ -77,8 +77,8 @@ fn is_whole_elsewhere(env: &Environment, name: &str, runs: &[String]) {
     env.git_in(".", ["clone", "--quiet", "--no-local", "hub", name]).success();
     env.handoff_in(name, ["fetch"]).success();
     for run in runs {
-        let said = env.handoff_in(name, ["verify", &format!("origin/{run}")]).success();
-        assert_eq!(verdict(&said), "✓ INTACT · tamper-detecting");
+        let report = env.handoff_in(name, ["verify", &format!("origin/{run}")]).success();
+        assert_eq!(verdict(&report), "✓ INTACT · tamper-detecting");
     }
     env.handoff_in(name, ["verify", "--all"]).success();
     env.handoff_in(name, ["doctor"]).ends(0);
@@ -116,8 +116,8 @@ fn fresh_clones_leave_one_log_that_tells_of_what_was_pushed() {
     }
     let (log, entries) = only(&env, "hub");
     assert_eq!(entries, 4);
-    let told = env.git_in("hub", ["log", "-p", &log]).success();
-    assert!(told.contains("job4") && !told.contains("secret"), "{told}");
+    let log_text = env.git_in("hub", ["log", "-p", &log]).success();
+    assert!(log_text.contains("job4") && !log_text.contains("secret"), "{log_text}");
     is_whole_elsewhere(&env, "reader", &["job1".to_owned(), "job4".to_owned()]);
 }
 
@@ -143,7 +143,7 @@ fn jobs_that_push_at_once_all_come_through() {
 
 /// Puts into `hub` the runs and logs of clones that each pushed to a place of their own, and
 /// returns the clones.
-fn apart(env: &Environment, count: usize) -> Vec<String> {
+fn push_separate_logs(env: &Environment, count: usize) -> Vec<String> {
     let names = jobs(env, count);
     for name in &names {
         env.git_in(".", ["init", "--quiet", "--bare", &format!("{name}.git")]).success();
@@ -157,21 +157,21 @@ fn apart(env: &Environment, count: usize) -> Vec<String> {
 #[test]
 fn a_push_of_everything_folds_the_logs_of_a_key() {
     let env = shared();
-    let names = apart(&env, 3);
+    let names = push_separate_logs(&env, 3);
     is_whole_elsewhere(&env, "reader", &names);
     env.git_in("reader", ["config", "handoff.signingKey", ""]).success();
     let dry = env.handoff_in("job1", ["push", "--all", "--dry-run"]).success();
     assert_eq!(dry.matches("folded   log ").count(), 2, "{dry}");
     assert_eq!(logs(&env, "hub", "refs/handoff/logs").len(), 3);
-    let said = env.handoff_in("job1", ["push", "--all"]).success();
-    assert_eq!(said.matches("folded   log ").count(), 2, "{said}");
+    let stdout = env.handoff_in("job1", ["push", "--all"]).success();
+    assert_eq!(stdout.matches("folded   log ").count(), 2, "{stdout}");
     let (log, entries) = only(&env, "hub");
     assert_eq!(entries, 3);
     // A reader who had the others misses nothing and keeps one.
     let fetched = env.handoff_in("reader", ["fetch"]).exit(0);
     assert_eq!(fetched.stderr, "");
-    let kept = logs(&env, "reader", "refs/handoff/remotes/origin/logs");
-    assert_eq!(kept, [(log.replace("refs/handoff/", "refs/handoff/remotes/origin/"), 3)]);
+    let fetched_logs = logs(&env, "reader", "refs/handoff/remotes/origin/logs");
+    assert_eq!(fetched_logs, [(log.replace("refs/handoff/", "refs/handoff/remotes/origin/"), 3)]);
     for name in &names {
         env.handoff_in("reader", ["verify", &format!("origin/{name}")]).success();
         // The log that a clone began does not come back.
@@ -184,9 +184,9 @@ fn a_push_of_everything_folds_the_logs_of_a_key() {
 }
 
 #[test]
-fn a_log_that_is_taken_away_is_missed_where_no_other_says_as_much() {
+fn verify_misses_a_removed_log() {
     let env = shared();
-    let names = apart(&env, 2);
+    let names = push_separate_logs(&env, 2);
     is_whole_elsewhere(&env, "reader", &names);
     let (first, _) = &logs(&env, "hub", "refs/handoff/logs")[0];
     env.git_in("hub", ["update-ref", "-d", first]).success();
@@ -201,19 +201,19 @@ fn a_log_that_is_taken_away_is_missed_where_no_other_says_as_much() {
 #[test]
 fn a_remote_that_lets_no_log_go_keeps_both() {
     let env = shared();
-    apart(&env, 2);
+    push_separate_logs(&env, 2);
     env.git_in("hub", ["config", "receive.denyDeletes", "true"]).success();
     env.write("hub/hooks/update", "#!/bin/sh\ncase $3 in *[!0]*) exit 0 ;; esac\nexit 1\n");
     env.shell(".", "chmod +x hub/hooks/update").success();
-    let said = env.handoff_in("job1", ["push", "--all"]).exit(0);
-    insta::assert_snapshot!(said, @"updated  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.35d452f7293b");
+    let output = env.handoff_in("job1", ["push", "--all"]).exit(0);
+    insta::assert_snapshot!(output, @"updated  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.35d452f7293b");
     assert_eq!(logs(&env, "hub", "refs/handoff/logs").len(), 2);
     env.handoff_in("job2", ["push", "--all"]).success();
     is_whole_elsewhere(&env, "reader", &["job1".to_owned(), "job2".to_owned()]);
 }
 
 #[test]
-fn a_log_that_tells_another_story_stays_beside() {
+fn contradicting_log_stays_a_second_log() {
     let env = shared();
     for dir in ["one", "other"] {
         env.git_in(".", ["clone", "--quiet", "--no-local", "hub", dir]).success();
@@ -225,10 +225,10 @@ fn a_log_that_tells_another_story_stays_beside() {
     env.git_in("hub", ["fetch", "--quiet", "../other.git", "refs/handoff/logs/*:refs/handoff/logs/*"]).success();
     env.handoff_in("one", ["push", "--all"]).success();
     assert_eq!(logs(&env, "hub", "refs/handoff/logs").len(), 2, "{}", refs(&env, "hub"));
-    let said = env.handoff_in("one", ["fetch"]).exit(0);
-    insta::assert_snapshot!(said.stderr, @"hint: git handoff verify origin/same");
-    let said = env.handoff_in("one", ["verify", "origin/same"]).exit(3).stdout;
-    assert_eq!(verdict(&said), "✗ TAMPERED");
+    let output = env.handoff_in("one", ["fetch"]).exit(0);
+    insta::assert_snapshot!(output.stderr, @"hint: git handoff verify origin/same");
+    let report = env.handoff_in("one", ["verify", "origin/same"]).exit(3).stdout;
+    assert_eq!(verdict(&report), "✗ TAMPERED");
 }
 
 #[test]
@@ -254,9 +254,9 @@ fn a_name_stays_with_its_log() {
     let other = format!("{}000000000000", &further[..further.len() - 12]);
     env.git(["update-ref", &other, further]).success();
     env.git(["update-ref", "-d", further]).success();
-    let said = env.handoff(["verify", "handoff-dag-1"]).exit(3).stdout;
-    assert_eq!(verdict(&said), "✗ NOT ANCHORED");
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.000000000000 is broken: it does not contain the entry in its name");
+    let report = env.handoff(["verify", "handoff-dag-1"]).exit(3).stdout;
+    assert_eq!(verdict(&report), "✗ NOT ANCHORED");
+    insta::assert_snapshot!(find_row(&report, "anchor"), @"✗ anchor     refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.000000000000 is broken: it does not contain the entry in its name");
 }
 
 #[test]
@@ -271,10 +271,10 @@ fn one_name_for_two_runs_is_found_out() {
     warning: the run "same" on the remote is another one: it begins with another entry than the run here; ours was left out
     hint: git handoff adopt-run same --id ID   # gives yours an id of its own; then nothing is in the way of a push: git handoff delete same
     "#);
-    // One key tells two stories of one run.
-    let said = env.handoff(["verify", "same"]).exit(3).stdout;
-    assert_eq!(verdict(&said), "✗ TAMPERED");
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:35d8b2a020e67c5caae72d2e242ebf6d5e30f46ded56bf81bbd7349738890dbe; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:15bea6e2c1ae24499f75d593b69d7e020061bb5c33cf0635ee91626178af339d");
+    // One key signed two versions of one run.
+    let report = env.handoff(["verify", "same"]).exit(3).stdout;
+    assert_eq!(verdict(&report), "✗ TAMPERED");
+    insta::assert_snapshot!(find_row(&report, "anchor"), @"✗ anchor     refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:35d8b2a020e67c5caae72d2e242ebf6d5e30f46ded56bf81bbd7349738890dbe; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:15bea6e2c1ae24499f75d593b69d7e020061bb5c33cf0635ee91626178af339d");
 }
 
 #[test]
@@ -305,16 +305,16 @@ fn a_fetched_run_is_looked_at_and_not_driven() {
     env.handoff(["push", "--all"]).success();
     env.git_in(".", ["clone", "--quiet", "--no-local", "hub", "clone"]).success();
     env.handoff_in("clone", ["fetch"]).success();
-    for named in ["handoff-dag-1", "origin/handoff-dag-1"] {
-        env.handoff_in("clone", ["status", named]).success();
-        let refused = env.handoff_in("clone", ["run", named]).exit(1);
+    for name in ["handoff-dag-1", "origin/handoff-dag-1"] {
+        env.handoff_in("clone", ["status", name]).success();
+        let refused = env.handoff_in("clone", ["run", name]).exit(1);
         assert_eq!(
             refused.stderr,
             "error: the run \"handoff-dag-1\" was fetched; it can only be changed where it is driven\n"
         );
-        let refused = env.handoff_in("clone", ["retry", &format!("{named}/edit-a")]).exit(1);
+        let retry_refused = env.handoff_in("clone", ["retry", &format!("{name}/edit-a")]).exit(1);
         assert_eq!(
-            refused.stderr,
+            retry_refused.stderr,
             "error: the run \"handoff-dag-1\" was fetched; it can only be changed where it is driven\n"
         );
     }

@@ -14,7 +14,7 @@ fn log_ref(env: &Environment) -> String {
 }
 
 #[test]
-fn a_log_that_was_rewritten_is_refused_and_the_old_one_kept() {
+fn fetch_rejects_a_rewritten_log() {
     let env = pushed();
     env.write("state", "first");
     env.handoff(["checkpoint", "t", "--state", "../state"]).success();
@@ -42,8 +42,8 @@ fn a_run_that_was_rewritten_is_refused_also_behind_a_merge() {
     let old = env.git_in("clone", ["rev-parse", FETCHED]).success();
     let merge = env.git_in("hub", ["commit-tree", &tree, "-p", RUN_REF, "-p", old.trim(), "-m", "x"]).success();
     env.git_in("hub", ["update-ref", RUN_REF, merge.trim()]).success();
-    let fetched = env.handoff_in("clone", ["fetch", "--json"]).exit(1);
-    assert_eq!(json(&fetched)["refs"][0]["status"], "rewritten");
+    let second_fetched = env.handoff_in("clone", ["fetch", "--json"]).exit(1);
+    assert_eq!(json(&second_fetched)["refs"][0]["status"], "rewritten");
     assert_eq!(refs(&env, "clone"), before);
 }
 
@@ -61,7 +61,7 @@ fn names_that_are_none_of_ours_are_passed_over() {
 }
 
 #[test]
-fn what_is_no_chain_is_not_taken() {
+fn fetch_rejects_invalid_chains() {
     let env = pushed();
     env.git_in("hub", ["tag", "-a", "-m", "x", "x", RUN_REF]).success();
     let blob = env.git_in("hub", ["rev-parse", &format!("{RUN_REF}^{{/run.submitted}}:plan.json")]).success();
@@ -76,8 +76,8 @@ fn what_is_no_chain_is_not_taken() {
     env.handoff_in("clone", ["fetch", "origin", "other"]).ends(1);
     let spec = "refs/handoff/runs/other:refs/handoff/remotes/origin/runs/other";
     env.git_in("clone", ["fetch", "--quiet", "origin", spec]).success();
-    let said = env.handoff_in("clone", ["verify", "origin/other"]).exit(3).stdout;
-    assert_eq!(verdict(&said), "✗ TAMPERED");
+    let report = env.handoff_in("clone", ["verify", "origin/other"]).exit(3).stdout;
+    assert_eq!(verdict(&report), "✗ TAMPERED");
 }
 
 #[test]
@@ -88,8 +88,8 @@ fn objects_that_git_finds_unsound_do_not_come_in() {
     let oid = env.git_in("hub", ["hash-object", "--literally", "-w", "-t", "commit", "../bad"]).success();
     env.git_in("hub", ["mktree"]).success();
     env.git_in("hub", ["update-ref", "refs/handoff/runs/bad", oid.trim()]).success();
-    let said = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
-    insta::assert_snapshot!(said, @r#"
+    let stderr = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
+    insta::assert_snapshot!(stderr, @r#"
     warning: run "bad" on origin is not sound: git finds what it holds unsound: object a35f8865712de28fc56d10a2c224adcf3dba7275: missingEmail: invalid author/committer line - missing email; it was not taken
     hint: git config fetch.fsck.missingEmail ignore   # if you take such objects all the same; then the same command again
     hint: git handoff verify origin/handoff-dag-1
@@ -126,7 +126,7 @@ fn a_fetch_is_bounded() {
 }
 
 #[test]
-fn an_object_of_another_type_than_a_tree_says_stops_no_other_ref() {
+fn wrong_object_type_blocks_no_other_ref() {
     let env = pushed();
     env.git_in("hub", ["tag", "-a", "-m", "x", "x", RUN_REF]).success();
     let tag = env.git_in("hub", ["rev-parse", "refs/tags/x"]).success();
@@ -135,7 +135,7 @@ fn an_object_of_another_type_than_a_tree_says_stops_no_other_ref() {
     let tree = env.git_in("hub", ["hash-object", "-w", "-t", "tree", "--literally", "../tree"]).success();
     let commit = env.git_in("hub", ["commit-tree", tree.trim(), "-m", "x"]).success();
     env.git_in("hub", ["update-ref", "refs/handoff/runs/evil", commit.trim()]).success();
-    let said = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
-    assert!(refs(&env, "clone").contains(FETCHED), "{said}");
-    assert!(!refs(&env, "clone").contains("runs/evil"), "{said}");
+    let stderr = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
+    assert!(refs(&env, "clone").contains(FETCHED), "{stderr}");
+    assert!(!refs(&env, "clone").contains("runs/evil"), "{stderr}");
 }

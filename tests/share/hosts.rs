@@ -67,8 +67,8 @@ fn one_run_that_is_refused_keeps_no_other_back_where_each_goes_alone() {
     let env = three();
     let refuses = "while read o n r; do case $r in */second) echo 'no second' >&2; exit 1;; esac; n=$((n+1)); done";
     hook(&env, "pre-receive", &format!("cat >in; {ONE_REF} <in; exec <in; {}", refuses.replace("; n=$((n+1))", "")));
-    let said = env.handoff(["push", "--all"]).exit(1).stderr;
-    insta::assert_snapshot!(said, @"
+    let stderr = env.handoff(["push", "--all"]).exit(1).stderr;
+    insta::assert_snapshot!(stderr, @"
     error: the remote refused refs/handoff/runs/second [remote rejected] (pre-receive hook declined); it took refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd, refs/handoff/runs/handoff-dag-1, refs/handoff/runs/third
     caused by: no second
     hint: git handoff push origin --all --as-branch handoff   # if the host takes branches alone; else do what it says above
@@ -82,22 +82,22 @@ fn no_run_goes_without_its_log_where_the_host_does_not_take_all_or_none() {
         let env = three();
         env.git_in("hub", ["config", setting, value]).success();
         hook(&env, "update", "case $1 in refs/handoff/logs/*) echo 'no logs' >&2; exit 1;; esac");
-        let said = env.handoff(["push", "--all"]).exit(1).stderr;
+        let stderr = env.handoff(["push", "--all"]).exit(1).stderr;
         let log = "refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd [remote rejected] (hook declined)";
         let run = |run| format!("refs/handoff/runs/{run} [remote rejected] (atomic push failure), ");
         let runs = if value == "true" { [RUN, "second", "third"].map(run).concat() } else { String::new() };
-        assert_eq!(find_line(&said, "error: "), format!("error: the remote refused {runs}{log}"));
-        assert!(said.lines().any(|line| line == "caused by: no logs"), "{said}");
+        assert_eq!(find_line(&stderr, "error: "), format!("error: the remote refused {runs}{log}"));
+        assert!(stderr.lines().any(|line| line == "caused by: no logs"), "{stderr}");
         assert_eq!(refs(&env, "hub"), "", "{value}");
     }
 }
 
 #[test]
-fn a_host_that_refuses_every_ref_is_asked_for_one_and_no_more() {
+fn push_stops_after_the_first_refused_ref() {
     let env = three();
     hook(&env, "pre-receive", "echo x >>asked; echo 'branches and tags alone' >&2; exit 1");
-    let said = env.handoff(["push", "--all"]).exit(1).stderr;
-    insta::assert_snapshot!(said, @"
+    let stderr = env.handoff(["push", "--all"]).exit(1).stderr;
+    insta::assert_snapshot!(stderr, @"
     error: the remote refused refs/handoff/runs/handoff-dag-1 [remote rejected] (pre-receive hook declined), refs/handoff/runs/second [remote rejected] (pre-receive hook declined), refs/handoff/runs/third [remote rejected] (pre-receive hook declined), refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd [remote rejected] (pre-receive hook declined)
     caused by: branches and tags alone
     hint: git handoff push origin --all --as-branch handoff   # or in a file: git handoff bundle --all --output runs.bundle
@@ -106,7 +106,7 @@ fn a_host_that_refuses_every_ref_is_asked_for_one_and_no_more() {
 }
 
 #[test]
-fn what_a_hook_says_is_answered_by_a_hint_that_fits() {
+fn hook_messages_get_matching_hints() {
     let env = shared();
     let as_branch = "hint: git handoff push origin handoff-dag-1 --as-branch handoff   # ";
     let bundle = format!("{as_branch}or in a file: git handoff bundle --all --output runs.bundle");
@@ -134,13 +134,13 @@ fn what_a_hook_says_is_answered_by_a_hint_that_fits() {
         ),
     ] {
         hook(&env, "pre-receive", &format!("cat >/dev/null; echo \"{words}\" >&2; exit 1"));
-        let said = env.handoff(["push", "origin", RUN]).exit(1).stderr;
-        assert_eq!(find_line(&said, "hint: "), hint, "{words}");
+        let stderr = env.handoff(["push", "origin", RUN]).exit(1).stderr;
+        assert_eq!(find_line(&stderr, "hint: "), hint, "{words}");
     }
     // Where branches are refused as well, another name is no way out.
     hook(&env, "pre-receive", "echo 'ticket number is missing' >&2; exit 1");
-    let said = env.handoff(["push", "origin", RUN, "--as-branch", "handoff"]).exit(1).stderr;
-    insta::assert_snapshot!(said, @"
+    let stderr = env.handoff(["push", "origin", RUN, "--as-branch", "handoff"]).exit(1).stderr;
+    insta::assert_snapshot!(stderr, @"
     error: the remote refused refs/heads/handoff/runs/handoff-dag-1 [remote rejected] (pre-receive hook declined), refs/heads/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd [remote rejected] (pre-receive hook declined)
     caused by: ticket number is missing
     hint: git handoff bundle --all --output runs.bundle
@@ -148,15 +148,15 @@ fn what_a_hook_says_is_answered_by_a_hint_that_fits() {
 }
 
 #[test]
-fn a_host_that_checks_objects_or_bounds_a_push_is_told_apart() {
+fn object_checks_and_size_limits_get_own_hints() {
     let env = shared();
     env.git_in("hub", ["config", "receive.maxInputSize", "100"]).success();
-    let said = env.handoff(["push", "origin", RUN]).exit(1).stderr;
-    insta::assert_snapshot!(find_line(&said, "hint: "), @"hint: git handoff push origin RUN   # one run a push, without --transcripts; or the host must raise its limit");
+    let stderr = env.handoff(["push", "origin", RUN]).exit(1).stderr;
+    insta::assert_snapshot!(find_line(&stderr, "hint: "), @"hint: git handoff push origin RUN   # one run a push, without --transcripts; or the host must raise its limit");
     env.git_in("hub", ["config", "--unset", "receive.maxInputSize"]).success();
     env.git_in("hub", ["config", "uploadpack.hideRefs", "refs/handoff"]).success();
-    let said = env.handoff(["push", "origin", RUN]).exit(1).stderr;
-    insta::assert_snapshot!(said, @"
+    let push_stderr = env.handoff(["push", "origin", RUN]).exit(1).stderr;
+    insta::assert_snapshot!(push_stderr, @"
     error: refs/handoff/runs/handoff-dag-1 was pushed as dac5fe1608cb204940f9260e9813a8705af13135, but the remote shows nothing
     hint: git handoff push origin handoff-dag-1 --as-branch handoff   # the host does not show other refs than branches
     ");
@@ -193,24 +193,24 @@ fn a_status_of_http_is_answered_by_a_hint_that_fits() {
     for (status, when, hint) in cases {
         let url = format!("{}/hub", server::serve_with(env.path(), status, when));
         env.git(["remote", "set-url", "origin", &url]).success();
-        let said = env.handoff(["push", "origin", RUN]).exit(1).stderr;
-        assert_eq!(find_line(&said, "hint: "), hint, "{status}");
+        let stderr = env.handoff(["push", "origin", RUN]).exit(1).stderr;
+        assert_eq!(find_line(&stderr, "hint: "), hint, "{status}");
         assert_eq!(refs(&env, "hub"), "");
     }
 }
 
 #[test]
-fn a_remote_of_another_user_is_named_with_the_way_out() {
+fn remote_of_another_user_gets_a_hint() {
     let env = shared();
     if !rustix::process::geteuid().is_root() {
         return;
     }
     env.shell("", "chown -R 12345 hub").success();
     for command in [&["push", "origin", RUN][..], &["fetch"]] {
-        let said = env.handoff(command).exit(1).stderr;
-        assert!(said.contains("/hub"), "{said}");
+        let stderr = env.handoff(command).exit(1).stderr;
+        assert!(stderr.contains("/hub"), "{stderr}");
         assert_eq!(
-            find_line(&said, "hint: "),
+            find_line(&stderr, "hint: "),
             "hint: git config --global --add safe.directory ../hub   # if you trust its owner with all that you may do"
         );
     }
@@ -222,8 +222,8 @@ fn refs_of_archived_runs_go_one_by_one_where_the_host_wants_that() {
     hook(&env, "pre-receive", ONE_REF);
     env.handoff(["push", "--all"]).success();
     env.handoff(["archive", "second", "third"]).success();
-    let said = env.handoff(["push", "--all"]).exit(0);
-    insta::assert_snapshot!(said, @"
+    let output = env.handoff(["push", "--all"]).exit(0);
+    insta::assert_snapshot!(output, @"
     archived  run      second
     archived  run      third
     new       archive  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.1e5ed4849961
@@ -235,8 +235,8 @@ fn refs_of_archived_runs_go_one_by_one_where_the_host_wants_that() {
 fn names_that_are_too_long_are_no_shorter_as_branches() {
     let env = shared();
     hook(&env, "update", "[ ${#1} -le 60 ] || { echo \"ref name too long (${#1})\" >&2; exit 1; }");
-    let said = env.handoff(["push", "origin", RUN]).exit(1).stderr;
-    insta::assert_snapshot!(said, @"
+    let stderr = env.handoff(["push", "origin", RUN]).exit(1).stderr;
+    insta::assert_snapshot!(stderr, @"
     error: the remote refused refs/handoff/runs/handoff-dag-1 [remote rejected] (atomic push failure), refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd [remote rejected] (hook declined)
     caused by: ref name too long (85)
     caused by: error: hook declined to update refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd

@@ -57,7 +57,7 @@ fn a_thousand_runs_are_pushed_by_one_pattern_and_nothing_new_by_none() {
 }
 
 #[test]
-fn a_push_out_of_a_linked_worktree_takes_what_was_asked_for_and_nothing_else() {
+fn push_from_a_linked_worktree_sends_only_requested_refs() {
     let env = shared();
     multiply(&env);
     env.git(["worktree", "add", "--quiet", "--detach", "../linked"]).success();

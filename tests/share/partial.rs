@@ -38,7 +38,7 @@ fn every_row_but_content_holds_when_the_remote_is_gone() {
 }
 
 #[test]
-fn what_plain_git_brought_without_its_evidence_is_completed() {
+fn fetch_completes_runs_that_plain_git_fetched() {
     let env = pushed();
     blobless(&env);
     let spec = "refs/handoff/*:refs/handoff/remotes/origin/*";
@@ -60,8 +60,8 @@ fn a_bundle_of_missing_objects_is_refused_without_asking_a_remote() {
     let env = pushed();
     blobless(&env);
     env.handoff_in("lazy", ["fetch"]).success();
-    let said = env.handoff_in("lazy", ["bundle", "origin/handoff-dag-1", "--output", "../x.bundle"]).exit(1).stderr;
-    insta::assert_snapshot!(find_line(&said, "hint: "), @"hint: in a partial clone, bring the products first: git handoff fetch --content");
+    let stderr = env.handoff_in("lazy", ["bundle", "origin/handoff-dag-1", "--output", "../x.bundle"]).exit(1).stderr;
+    insta::assert_snapshot!(find_line(&stderr, "hint: "), @"hint: in a partial clone, bring the products first: git handoff fetch --content");
     assert!(!env.path().join("x.bundle").exists());
 }
 
@@ -99,8 +99,8 @@ fn a_clone_without_trees_can_fetch_and_verify() {
         assert_eq!(marks(&report), "✓✓✓✓✓✓✓─", "{more:?}");
         fs::rename(env.path().join("gone"), env.path().join("hub")).unwrap();
         env.handoff_in("lazy", ["fetch", "--content"]).success();
-        let report = env.handoff_in("lazy", ["verify", "origin/handoff-dag-1"]).exit(0);
-        assert_eq!(marks(&report), "✓✓✓✓✓✓✓✓", "{more:?}");
+        let verify_report = env.handoff_in("lazy", ["verify", "origin/handoff-dag-1"]).exit(0);
+        assert_eq!(marks(&verify_report), "✓✓✓✓✓✓✓✓", "{more:?}");
     }
 }
 
@@ -116,7 +116,7 @@ fn trees_that_plain_git_left_out_are_brought() {
 }
 
 #[test]
-fn what_is_missing_names_the_command_that_brings_it() {
+fn missing_objects_give_a_fetch_command() {
     let env = pushed();
     // The base of the run lies deeper than what the shallow clones have.
     env.shell(
@@ -144,8 +144,8 @@ fn what_is_missing_names_the_command_that_brings_it() {
         let hint = verified.stderr.lines().find_map(|line| line.strip_prefix("hint: "));
         assert_eq!(hint, verify, "{name}: {verified}");
         let refused = env.handoff_in(name, ["apply", "origin/handoff-dag-1", "--branch", "x"]).exit(1);
-        let hint = refused.stderr.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap_or_default();
-        assert_eq!(without_hashes(hint), apply, "{name}: {refused}");
+        let second_hint = refused.stderr.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap_or_default();
+        assert_eq!(without_hashes(second_hint), apply, "{name}: {refused}");
         assert_eq!(env.git_in(name, ["branch", "--list", "x"]).success(), "");
         // It does bring it.
         if name == "blobless" || name == "treeless" {
@@ -215,8 +215,8 @@ fn an_entry_that_names_bytes_of_another_format_stops_no_fetch() {
     let fetched = json(&env.handoff_in("lazy", ["fetch", "--content", "--json"]).exit(1));
     let refs = fetched["refs"].as_array().unwrap().iter();
     let status = |kind, name| {
-        let mut named = refs.clone().filter(move |one| one["kind"] == kind && one["name"] == name);
-        named.next().map(|one| one["status"].clone())
+        let mut matches = refs.clone().filter(move |one| one["kind"] == kind && one["name"] == name);
+        matches.next().map(|one| one["status"].clone())
     };
     for (kind, name) in [("run", "handoff-dag-1"), ("thread", "t")] {
         assert_eq!(status(kind, name), Some("new".into()), "{fetched}");

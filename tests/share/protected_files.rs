@@ -125,8 +125,8 @@ fn stock_git_reads_the_bundle() {
         let env = &repo.env;
         bundle(env);
         env.git_in(".", [&["init", "--quiet"], init, &["other"]].concat()).success();
-        let said = env.git_in("other", ["bundle", "verify", "../r.bundle"]).exit(0).stdout;
-        assert!(said.contains("The bundle records a complete history."), "{said}");
+        let stdout = env.git_in("other", ["bundle", "verify", "../r.bundle"]).exit(0).stdout;
+        assert!(stdout.contains("The bundle records a complete history."), "{stdout}");
         env.git_in("other", ["config", "fetch.fsckObjects", "true"]).success();
         env.git_in("other", ["fetch", "--quiet", "../r.bundle", "refs/*:refs/*"]).success();
         env.git_in("other", ["gc", "--quiet", "--prune=now"]).success();
@@ -299,7 +299,7 @@ fn row_of_bundle(forge: &Forge, carried: Option<&str>) -> String {
 }
 
 #[test]
-fn a_forged_record_is_seen() {
+fn verify_finds_a_forged_record() {
     let modified = "diff --git a/tests/x b/tests/x\n--- a/tests/x\n+++ b/tests/x\n@@ -1 +1 @@\n-one\n+two\n";
     let change = || vec![ProtectedChange { path: "tests/x".to_owned(), change: ChangeKind::Modified }];
     let honest = forged(modified, |_, e| e.protected = change());
@@ -371,8 +371,8 @@ fn a_base_of_billions_of_paths_is_not_read() {
     let line = |tree: &String| format!("100644 blob {}\t{tree}\n", blob("tree", tree));
     let lines = trees.iter().map(line).collect::<Vec<_>>().concat();
     let folder = mktree(&forge, &lines);
-    let lines = format!("100644 blob {}\tcommit\n040000 tree {folder}\ttrees\n", blob("commit", &base));
-    let carried = mktree(&forge, &lines);
+    let second_lines = format!("100644 blob {}\tcommit\n040000 tree {folder}\ttrees\n", blob("commit", &base));
+    let carried = mktree(&forge, &second_lines);
     let row = row_of_bundle(&forge, Some(&carried));
     assert_eq!(
         row,
@@ -381,7 +381,7 @@ fn a_base_of_billions_of_paths_is_not_read() {
 }
 
 #[test]
-fn a_clone_without_the_base_or_its_files_says_so() {
+fn verify_reports_a_missing_base_in_a_clone() {
     let repo = base(&[]);
     repo.drive("r", &[protecting("edit", "echo more >>src/lib")]).ends(0);
     let env = &repo.env;
@@ -450,7 +450,7 @@ fn content_none_is_not_for_bundles() {
 
 /// A pipe that is closed, and a disk that is full, leave no file.
 #[test]
-fn what_cannot_be_written_is_an_error() {
+fn unwritable_output_is_an_error() {
     let repo = base(&[]);
     repo.drive("r", &[protecting("edit", "echo more >>src/lib")]).ends(0);
     let program = crate::common::program_path();

@@ -20,7 +20,7 @@ const ONLY_BRANCHES: &str =
     "#!/bin/sh\ncase $1 in refs/heads/*) ;; *) echo \"only branches may be pushed here\" >&2; exit 1;; esac\n";
 
 #[test]
-fn a_run_that_went_on_differently_is_refused_with_both_heads_named() {
+fn push_rejects_a_diverged_run_with_both_heads() {
     let env = pushed();
     // The remote's run was replaced by one with the same beginning.
     let ours = env.git(["rev-parse", RUN_REF]).success();
@@ -42,8 +42,8 @@ fn a_head_that_is_not_here_is_refused_as_well() {
     let other = env.git_in("hub", ["rev-parse", "main^{tree}"]).success();
     let other = env.git_in("hub", ["commit-tree", other.trim(), "-p", RUN_REF, "-m", "x"]).success();
     env.git_in("hub", ["update-ref", RUN_REF, other.trim()]).success();
-    let said = env.handoff(["push", "--all"]).exit(1).stderr;
-    insta::assert_snapshot!(said, @r#"
+    let stderr = env.handoff(["push", "--all"]).exit(1).stderr;
+    insta::assert_snapshot!(stderr, @r#"
     error: run "handoff-dag-1" is at dac5fe1608cb204940f9260e9813a8705af13135 here and at 7f52fa23974c86ddabf533831b3cf975eefc794f on the remote, which is not here; nothing was pushed
     hint: git handoff fetch origin handoff-dag-1 && git handoff verify origin/handoff-dag-1   # if it is another person's: git handoff adopt-run handoff-dag-1 --id ID, and git handoff delete handoff-dag-1
     "#);
@@ -54,7 +54,7 @@ fn a_head_that_is_not_here_is_refused_as_well() {
 }
 
 #[test]
-fn a_host_that_takes_only_branches_is_told_of_and_worked_around() {
+fn branch_only_host_gets_a_workaround() {
     let env = shared();
     hook(&env, "update", ONLY_BRANCHES);
     assert_output!("push_declined", env.handoff(["push", "--all"]).exit(1));
@@ -87,8 +87,8 @@ fn a_proxy_that_forbids_other_refs_than_branches_is_worked_around() {
     let env = shared();
     let url = format!("{}/hub", server::serve_but(env.path(), sends_other_refs));
     env.git(["remote", "set-url", "origin", &url]).success();
-    let said = env.handoff(["push", "--all"]).exit(1).stderr.replace(&url, "URL");
-    assert_output!(said, @"
+    let stderr = env.handoff(["push", "--all"]).exit(1).stderr.replace(&url, "URL");
+    assert_output!(stderr, @"
     error: origin forbids the push (HTTP 403)
     caused by: `git push` failed with exit code 1: error: RPC failed; HTTP 403 curl 22 The requested URL returned error: 403
       send-pack: unexpected disconnect while reading sideband packet
@@ -96,44 +96,44 @@ fn a_proxy_that_forbids_other_refs_than_branches_is_worked_around() {
     hint: git handoff push origin --all --as-branch handoff   # if it takes branches alone; or you lack the right to push there
     ");
     assert_eq!(refs(&env, "hub"), "");
-    let said: Value = serde_json::from_str(&env.handoff(["push", "origin", RUN, "--json"]).exit(1).stderr).unwrap();
-    assert_eq!(said["code"], "forbidden", "{said}");
-    assert!(said["hint"].as_str().unwrap().starts_with("git handoff push origin handoff-dag-1 --as-branch handoff"));
+    let answer: Value = serde_json::from_str(&env.handoff(["push", "origin", RUN, "--json"]).exit(1).stderr).unwrap();
+    assert_eq!(answer["code"], "forbidden", "{answer}");
+    assert!(answer["hint"].as_str().unwrap().starts_with("git handoff push origin handoff-dag-1 --as-branch handoff"));
     env.handoff(["push", "origin", RUN, "--as-branch", "handoff"]).success();
     clone(&env, "clone");
     env.handoff_in("clone", ["fetch", "--as-branch", "handoff"]).success();
 }
 
 #[test]
-fn what_may_not_be_pushed_or_read_at_all_is_told_apart() {
+fn forbidden_push_and_forbidden_read_differ() {
     let env = shared();
     let origin = |forbids| {
         let url = format!("{}/hub", server::serve_but(env.path(), forbids));
         env.git(["remote", "set-url", "origin", &url]).success();
     };
     origin(|request: &Request| request.query == "service=git-receive-pack");
-    let said = env.handoff(["push", "--all"]).exit(1).stderr;
-    insta::assert_snapshot!(find_line(&said, "hint: "), @"hint: git handoff push origin --all --as-branch handoff   # if it takes branches alone; or you lack the right to push there");
-    let said = env.handoff(["push", "--all", "--as-branch", "handoff"]).exit(1).stderr;
-    insta::assert_snapshot!(find_line(&said, "error: "), @"error: origin forbids the push (HTTP 403)");
-    insta::assert_snapshot!(find_line(&said, "hint: "), @"hint: git handoff bundle --all --output runs.bundle");
+    let stderr = env.handoff(["push", "--all"]).exit(1).stderr;
+    insta::assert_snapshot!(find_line(&stderr, "hint: "), @"hint: git handoff push origin --all --as-branch handoff   # if it takes branches alone; or you lack the right to push there");
+    let push_stderr = env.handoff(["push", "--all", "--as-branch", "handoff"]).exit(1).stderr;
+    insta::assert_snapshot!(find_line(&push_stderr, "error: "), @"error: origin forbids the push (HTTP 403)");
+    insta::assert_snapshot!(find_line(&push_stderr, "hint: "), @"hint: git handoff bundle --all --output runs.bundle");
     env.handoff(["fetch"]).success();
     // Without read access, branches do not help.
     origin(|_| true);
     for verb in [&["push", "--all"][..], &["fetch"]] {
-        let said = env.handoff(verb).exit(1).stderr;
-        assert!(said.contains("error: 403"), "{said}");
-        insta::allow_duplicates! { insta::assert_snapshot!(find_line(&said, "error: "), @"error: origin could not be read or written") }
-        assert!(!said.lines().any(|line| line.starts_with("hint: ")), "{said}");
+        let read_stderr = env.handoff(verb).exit(1).stderr;
+        assert!(read_stderr.contains("error: 403"), "{read_stderr}");
+        insta::allow_duplicates! { insta::assert_snapshot!(find_line(&read_stderr, "error: "), @"error: origin could not be read or written") }
+        assert!(!read_stderr.lines().any(|line| line.starts_with("hint: ")), "{read_stderr}");
     }
 }
 
 #[test]
-fn a_remote_that_hides_the_refs_is_told_of() {
+fn remote_that_hides_refs_is_reported() {
     let env = shared();
     env.git_in("hub", ["config", "receive.hideRefs", "refs/handoff"]).success();
-    let said = env.handoff(["push", "--all"]).exit(1).stderr;
-    insta::assert_snapshot!(said, @"
+    let stderr = env.handoff(["push", "--all"]).exit(1).stderr;
+    insta::assert_snapshot!(stderr, @"
     error: the remote refused refs/handoff/runs/handoff-dag-1 [remote rejected] (deny updating a hidden ref), refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd [remote rejected] (deny updating a hidden ref)
     hint: git handoff push origin --all --as-branch handoff   # or in a file: git handoff bundle --all --output runs.bundle
     ");
@@ -144,9 +144,9 @@ fn a_stale_lock_at_the_remote_is_no_reason_to_push_elsewhere() {
     let env = shared();
     let lock = env.path().join("hub/refs/handoff/runs/handoff-dag-1.lock");
     env.write("hub/refs/handoff/runs/handoff-dag-1.lock", "");
-    let said = env.handoff(["push", "--all"]).exit(5).stderr;
-    assert!(said.contains("cannot lock ref") && said.contains("handoff-dag-1.lock"), "{said}");
-    insta::assert_snapshot!(find_line(&said, "hint: "), @"hint: git handoff push origin --all   # again; if that stays: git handoff doctor --fix, in the remote's repository");
+    let stderr = env.handoff(["push", "--all"]).exit(5).stderr;
+    assert!(stderr.contains("cannot lock ref") && stderr.contains("handoff-dag-1.lock"), "{stderr}");
+    insta::assert_snapshot!(find_line(&stderr, "hint: "), @"hint: git handoff push origin --all   # again; if that stays: git handoff doctor --fix, in the remote's repository");
     let then = std::time::SystemTime::now() - std::time::Duration::from_secs(61 * 60);
     fs::File::open(&lock).unwrap().set_modified(then).unwrap();
     env.handoff_in("hub", ["doctor", "--fix"]).success();
@@ -166,8 +166,8 @@ fn a_remote_without_atomic_pushes_is_pushed_to_all_the_same() {
 fn a_remote_that_lies_about_what_it_took_is_found_out() {
     let env = shared();
     hook(&env, "post-receive", "#!/bin/sh\ngit update-ref -d refs/handoff/runs/handoff-dag-1\n");
-    let said = env.handoff(["push", "--all"]).exit(1).stderr;
-    insta::assert_snapshot!(said, @"
+    let stderr = env.handoff(["push", "--all"]).exit(1).stderr;
+    insta::assert_snapshot!(stderr, @"
     error: refs/handoff/runs/handoff-dag-1 was pushed as dac5fe1608cb204940f9260e9813a8705af13135, but the remote shows nothing
     hint: git handoff push origin --all --as-branch handoff   # the host does not show other refs than branches
     ");
@@ -183,7 +183,7 @@ fn hooks_of_ours_do_not_run() {
 }
 
 #[test]
-fn words_that_are_no_remote_or_run_are_told_apart() {
+fn unknown_remote_and_unknown_run_differ() {
     let env = shared();
     assert_output!(env.handoff(["push", "handoff-dag-1"]).exit(1), @r#"
     ------- stderr -------
@@ -217,7 +217,7 @@ fn words_that_are_no_remote_or_run_are_told_apart() {
 }
 
 #[test]
-fn only_named_runs_are_pushed() {
+fn push_sends_only_listed_runs() {
     let env = shared();
     assert_output!(env.handoff(["push"]).exit(2), @r"
     ------- stderr -------
@@ -236,12 +236,12 @@ fn only_named_runs_are_pushed() {
         (&["push", "--transcripts"], "origin"),
         (&["push", "../hub", "--as-branch", "team"], "../hub"),
     ] {
-        let said = env.handoff(arguments).exit(2).stderr;
+        let usage_stderr = env.handoff(arguments).exit(2).stderr;
         assert_eq!(
-            find_line(&said, "error: "),
+            find_line(&usage_stderr, "error: "),
             "error: say what to push, by name or with --all; what is here: 1 run and 1 thread"
         );
-        assert!(said.ends_with(&format!("hint: git handoff push {remote} --all\n")), "{said}");
+        assert!(usage_stderr.ends_with(&format!("hint: git handoff push {remote} --all\n")), "{usage_stderr}");
         assert_eq!(refs(&env, "hub") + &env.git_in("hub", ["branch", "--list", "team/*"]).success(), "");
     }
     env.handoff(["push", "origin", "research"]).success();
@@ -258,11 +258,11 @@ fn only_named_runs_are_pushed() {
 }
 
 #[test]
-fn what_was_named_is_what_a_hint_names_again() {
+fn hint_repeats_the_arguments() {
     let env = shared();
     hook(&env, "update", ONLY_BRANCHES);
-    let said = env.handoff(["push", "origin", RUN]).exit(1).stderr;
-    insta::assert_snapshot!(said, @"
+    let stderr = env.handoff(["push", "origin", RUN]).exit(1).stderr;
+    insta::assert_snapshot!(stderr, @"
     error: the remote refused refs/handoff/runs/handoff-dag-1 [remote rejected] (hook declined), refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd [remote rejected] (atomic push failure)
     caused by: only branches may be pushed here
     caused by: error: hook declined to update refs/handoff/runs/handoff-dag-1
@@ -271,12 +271,12 @@ fn what_was_named_is_what_a_hint_names_again() {
 }
 
 #[test]
-fn no_transport_runs_what_a_url_says() {
+fn urls_run_no_transport_helper() {
     let env = shared();
     for arguments in [&["push", "--all"][..], &["fetch"]] {
         let url = format!("ext::sh -c \"touch {}/pwned\"", env.path().display());
-        let said = env.handoff(arguments.iter().copied().chain(["--", url.as_str()])).exit(1).stderr;
-        assert!(said.contains("transport 'ext' not allowed"), "{said}");
+        let stderr = env.handoff(arguments.iter().copied().chain(["--", url.as_str()])).exit(1).stderr;
+        assert!(stderr.contains("transport 'ext' not allowed"), "{stderr}");
         let option = arguments.iter().copied().chain(["--", "--upload-pack=touch pwned"]);
         assert_eq!(
             env.handoff(option).exit(1).stderr,
@@ -289,13 +289,13 @@ fn no_transport_runs_what_a_url_says() {
         .env("GIT_ALLOW_PROTOCOL", "https")
         .args(["push", "--all"])
         .output();
-    let said = String::from_utf8(output.unwrap().stderr).unwrap();
-    assert!(said.contains("transport 'file' not allowed"), "{said}");
+    let stderr = String::from_utf8(output.unwrap().stderr).unwrap();
+    assert!(stderr.contains("transport 'file' not allowed"), "{stderr}");
     assert!(!env.path().join("pwned").exists() && !env.repo().join("pwned").exists());
 }
 
 #[test]
-fn settings_of_git_that_a_push_fails_of_are_named() {
+fn push_reports_git_settings_that_break_it() {
     let env = shared();
     let hint = |output: &crate::common::Output| -> Value {
         serde_json::from_str::<Value>(&output.stderr).unwrap()["hint"].clone()
@@ -308,8 +308,8 @@ fn settings_of_git_that_a_push_fails_of_are_named() {
     );
     env.git(["config", "remote.origin.mirror", "true"]).success();
     env.git_in("hub", ["config", "receive.advertisePushOptions", "true"]).success();
-    let refused = env.handoff(["--json", "push", "--all"]).exit(1);
-    assert_eq!(hint(&refused), "git config --unset remote.origin.mirror");
+    let push_refused = env.handoff(["--json", "push", "--all"]).exit(1);
+    assert_eq!(hint(&push_refused), "git config --unset remote.origin.mirror");
     assert_eq!(refs(&env, "hub"), "");
     // Both hints are ways out.
     env.git(["config", "--unset", "remote.origin.mirror"]).success();

@@ -29,7 +29,7 @@ fn anchored(env: &Environment, name: &str) {
 }
 
 #[test]
-fn a_log_continues_beside_foreign_entries_on_its_ref() {
+fn log_continues_next_to_foreign_entries() {
     let remote = Remote::new();
     let env = &remote.env;
     remote.garbage(&remote.log);
@@ -79,8 +79,8 @@ fn nothing_of_it_is_needed_where_git_refuses_it() {
     let env = &remote.env;
     crate::tamper::fetched::unsound(&remote, &remote.log);
     run(env, "second");
-    let said = env.handoff(["push", "origin", "second"]).exit(0);
-    insta::assert_snapshot!(said.stderr, @r#"warning: log "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.af31cbdef700" on origin is not sound: git finds what it holds unsound: object e3919683bddac5cc1831f5ed86948b18f880587d: missingEmail: invalid author/committer line - missing email; ours goes on beside it, as "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.3f9c024a80e8""#);
+    let output = env.handoff(["push", "origin", "second"]).exit(0);
+    insta::assert_snapshot!(output.stderr, @r#"warning: log "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.af31cbdef700" on origin is not sound: git finds what it holds unsound: object e3919683bddac5cc1831f5ed86948b18f880587d: missingEmail: invalid author/committer line - missing email; ours goes on beside it, as "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.3f9c024a80e8""#);
     anchored(env, "second");
 }
 
@@ -108,8 +108,8 @@ fn a_damaged_run_does_not_keep_the_others_back() {
     remote.garbage(SEALED);
     env.handoff(["fetch"]).ends(1);
     run(env, "second");
-    let said = env.handoff(["push", "--all"]).exit(1);
-    insta::assert_snapshot!(said.stderr, @r#"warning: run "handoff-dag-1" on origin is not sound: commit 519848d: the commit is not an entry: the message is not a subject and an entry; ours was left out"#);
+    let output = env.handoff(["push", "--all"]).exit(1);
+    insta::assert_snapshot!(output.stderr, @r#"warning: run "handoff-dag-1" on origin is not sound: commit 519848d: the commit is not an entry: the message is not a subject and an entry; ours was left out"#);
     assert!(refs(env, "hub").contains("refs/handoff/runs/second"));
 }
 
@@ -134,8 +134,8 @@ fn no_foreign_log_takes_a_name_from_us() {
     // Our key's log does, also under foreign entries.
     env.git_in("third", ["update-ref", "-d", SEALED]).success();
     env.git_in("third", ["config", "--unset", "handoff.signingKey"]).success();
-    let said = env.handoff_in("third", ["submit", "plan.json"]).exit(1);
-    insta::assert_snapshot!(said.stderr, @r#"
+    let output = env.handoff_in("third", ["submit", "plan.json"]).exit(1);
+    insta::assert_snapshot!(output.stderr, @r#"
     error: the id "handoff-dag-1" was used before: a log of your key names it, and its ref is gone
     hint: give the plan another id than "handoff-dag-1"
     "#);
@@ -159,8 +159,9 @@ fn stamp(env: &Environment, files: &[(&str, Option<&str>)]) {
 fn stamps(env: &Environment, dir: &str, name: &str) -> Vec<String> {
     let listed = env.git_in(dir, ["ls-tree", "--name-only", name]).success();
     let of = |token: &str| format!("{}.tst", Digest::of(token.as_bytes()).hex());
-    let known = |name: &str| ["one", "two", "three"].into_iter().find(|token| of(token) == name).map(str::to_owned);
-    let mut names: Vec<String> = listed.lines().map(|name| known(name).unwrap_or_else(|| name.to_owned())).collect();
+    let known = |label: &str| ["one", "two", "three"].into_iter().find(|token| of(token) == label).map(str::to_owned);
+    let mut names: Vec<String> =
+        listed.lines().map(|listed_name| known(listed_name).unwrap_or_else(|| listed_name.to_owned())).collect();
     names.sort();
     names
 }
@@ -170,8 +171,8 @@ fn time_stamps_only_get_more() {
     const FETCHED: &str = "refs/handoff/remotes/origin/stamps/handoff-dag-1";
     let remote = Remote::new();
     let env = &remote.env;
-    let named = format!("{}.tst", Digest::of(b"three").hex());
-    stamp(env, &[("one", None), ("false", Some(&named)), ("odd", Some("odd.tst"))]);
+    let file_name = format!("{}.tst", Digest::of(b"three").hex());
+    stamp(env, &[("one", None), ("false", Some(&file_name)), ("odd", Some("odd.tst"))]);
     env.handoff_in("clone", ["fetch"]).success();
     assert_eq!(stamps(env, "clone", FETCHED), ["one"]);
     stamp(env, &[]);
@@ -194,7 +195,7 @@ fn time_stamps_only_get_more() {
 }
 
 #[test]
-fn what_a_remote_shows_twice_is_not_taken() {
+fn fetch_rejects_a_ref_advertised_twice() {
     let remote = Remote::new();
     let env = &remote.env;
     env.git_in("hub", ["pack-refs", "--all"]).success();
@@ -203,8 +204,8 @@ fn what_a_remote_shows_twice_is_not_taken() {
     let line = packed.lines().find(|line| line.ends_with(SEALED)).unwrap();
     let twice = packed.replace(line, &format!("{} {SEALED}\n{line}", older.trim()));
     env.write("hub/packed-refs", &twice);
-    let shown = env.git_in("hub", ["ls-remote", "."]).success();
-    assert_eq!(shown.lines().filter(|line| line.ends_with(SEALED)).count(), 2, "git shows both");
+    let listed = env.git_in("hub", ["ls-remote", "."]).success();
+    assert_eq!(listed.lines().filter(|row| row.ends_with(SEALED)).count(), 2, "git shows both");
     env.shell(".", "git init --quiet fresh && git -C fresh remote add origin ../hub").success();
     let fetched = json(&env.handoff_in("fresh", ["fetch", "--json"]).exit(1));
     insta::assert_snapshot!(fetched.to_string(), @r#"{"blobs":0,"refs":[{"kind":"run","name":"handoff-dag-1","new":"b20ae1aaefc5cd02f611a6514fa58518cd3597de","old":null,"reason":"it is shown more than once, with different objects","ref":"refs/handoff/remotes/origin/runs/handoff-dag-1","status":"unsound"},{"kind":"run","name":"open","new":"2b46dc392169d6e8d10c18175d74fc4aae2323c7","old":null,"ref":"refs/handoff/remotes/origin/runs/open","status":"new"},{"kind":"thread","name":"research","new":"4bdf28621ccc71dd3028472ef5041b3bdccad607","old":null,"ref":"refs/handoff/remotes/origin/threads/research","status":"new"},{"kind":"log","name":"SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.af31cbdef700","new":"70c574ed52c31326f1c69e79415b9223689e00f4","old":null,"ref":"refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.af31cbdef700","status":"new"}],"remote":"origin","schema":"git-handoff.fetch/1","skipped":[],"vanished":[{"kind":"run","log":"refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.af31cbdef700","name":"handoff-dag-1","seen":false}]}"#);
@@ -236,7 +237,7 @@ fn open(env: &Environment, name: &str) {
 }
 
 #[test]
-fn what_is_named_brings_nothing_else_along_and_harms_nothing() {
+fn fetch_by_name_brings_nothing_else() {
     let remote = Remote::new();
     let env = &remote.env;
     open(env, "going");
@@ -250,8 +251,8 @@ fn what_is_named_brings_nothing_else_along_and_harms_nothing() {
     env.handoff(["push", "origin", "second"]).success();
     reader(&["fetch"]).success();
     reader(&["verify", "origin/second"]).success();
-    let said = reader(&["verify", "origin/going"]).exit(3).stdout;
-    assert_eq!(verdict(&said), "✗ NOT SEALED");
+    let report = reader(&["verify", "origin/going"]).exit(3).stdout;
+    assert_eq!(verdict(&report), "✗ NOT SEALED");
     // Earlier fetched chains are updated with a named one.
     open(env, "later");
     env.handoff(["push", "--all"]).success();

@@ -60,12 +60,12 @@ fn a_run_that_was_pushed_before_needs_no_key() {
         env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs/*.*"]).success().trim(),
     ])
     .success();
-    let pushed = env.handoff(["push", "../second", RUN]).exit(0);
+    let pushed_elsewhere = env.handoff(["push", "../second", RUN]).exit(0);
     let expected = warning("$TEST/second").replace("$TEST/home/.ssh/old", "KEY-FILE");
-    assert_eq!(pushed.stderr, expected);
+    assert_eq!(pushed_elsewhere.stderr, expected);
     // At the first, another clone's log does, which is not here.
-    let pushed = env.handoff(["push", "origin", RUN]).exit(0);
-    assert_eq!(pushed.stderr, "the remote has everything already\n");
+    let pushed_again = env.handoff(["push", "origin", RUN]).exit(0);
+    assert_eq!(pushed_again.stderr, "the remote has everything already\n");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn an_archive_names_them_too() {
     let pushed = env.handoff(["push", "origin", "--all"]).exit(0);
     assert_eq!(pushed.stderr, warning("origin"));
     follow(&env);
-    let pushed = env.handoff(["push", "origin", "--all"]).exit(0);
-    assert_eq!(pushed.stderr, "the remote has everything already\n");
+    let second_pushed = env.handoff(["push", "origin", "--all"]).exit(0);
+    assert_eq!(second_pushed.stderr, "the remote has everything already\n");
     env.handoff(["verify", RUN]).success();
 }

@@ -90,13 +90,13 @@ fn each_has_a_run_of_its_own() {
     // The first push succeeds silently, and the second is refused.
     env.handoff_in("clone", ["push", "origin", RUN]).ends(1);
     env.handoff(["fetch"]).success();
-    let said = env.handoff(["verify", RUN]).exit(0).stdout;
-    assert_eq!(verdict(&said), "✓ INTACT · tamper-detecting");
-    assert!(!said.lines().any(|line| line.starts_with("─ ")), "{said}");
+    let report = env.handoff(["verify", RUN]).exit(0).stdout;
+    assert_eq!(verdict(&report), "✓ INTACT · tamper-detecting");
+    assert!(!report.lines().any(|line| line.starts_with("─ ")), "{report}");
 }
 
 #[test]
-fn one_of_two_on_a_remote_is_in_conflict_until_one_is_asked_for() {
+fn two_runs_of_one_id_conflict_until_a_signer_is_given() {
     let env = met();
     let third = third(&env);
     let name = format!("origin/{RUN}");
@@ -105,9 +105,9 @@ fn one_of_two_on_a_remote_is_in_conflict_until_one_is_asked_for() {
             introduce(&env, &["repo", "clone", third]);
         }
         for dir in ["clone", third] {
-            let said = env.handoff_in(dir, ["verify", &name]).exit(3);
-            assert_eq!(verdict(&said.stdout), "✗ CONFLICT");
-            let row = find_row(&said.stdout, "anchor");
+            let output = env.handoff_in(dir, ["verify", &name]).exit(3);
+            assert_eq!(verdict(&output.stdout), "✗ CONFLICT");
+            let row = find_row(&output.stdout, "anchor");
             let clone = if known { " (clone@example.com)" } else { "" };
             let why = format!(
                 "✗ anchor     a log from origin holds another run by this name: that of SHA256:…{clone} began with \
@@ -115,7 +115,7 @@ fn one_of_two_on_a_remote_is_in_conflict_until_one_is_asked_for() {
             );
             assert_eq!(masked(row), why);
             assert!(row.contains(&key(&env, "repo")) && row.contains(&key(&env, "clone")), "{row}");
-            assert_eq!(find_line(&said.stderr, "hint: git handoff run "), ANOTHER_ID);
+            assert_eq!(find_line(&output.stderr, "hint: git handoff run "), ANOTHER_ID);
             let answer = json(&env.handoff_in(dir, ["verify", "--json", &name]).exit(3));
             assert_eq!((&answer["failure"], &answer["intact"]), (&"conflict".into(), &false.into()), "{answer}");
             assert_eq!(answer["sameId"]["others"][0]["conflicts"], true, "{answer}");
@@ -125,12 +125,12 @@ fn one_of_two_on_a_remote_is_in_conflict_until_one_is_asked_for() {
         assert_eq!(verdict(&own), "✓ INTACT · tamper-detecting");
     }
     for signer in ["repo@example.com".to_owned(), key(&env, "repo")] {
-        let said = env.handoff_in(third, ["verify", &name, "--signer", &signer]).exit(0).stdout;
-        assert_eq!(masked(find_row(&said, "same id")), same_id(" (clone@example.com)"));
-        assert_eq!(verdict(&said), "✓ INTACT · tamper-detecting");
+        let report = env.handoff_in(third, ["verify", &name, "--signer", &signer]).exit(0).stdout;
+        assert_eq!(masked(find_row(&report, "same id")), same_id(" (clone@example.com)"));
+        assert_eq!(verdict(&report), "✓ INTACT · tamper-detecting");
     }
-    let said = env.handoff_in(third, ["verify", &name, "--signer", &key(&env, "clone")]).exit(3).stdout;
-    assert_eq!(verdict(&said), "✗ MISMATCH");
+    let report = env.handoff_in(third, ["verify", &name, "--signer", &key(&env, "clone")]).exit(3).stdout;
+    assert_eq!(verdict(&report), "✗ MISMATCH");
     env.handoff_in(third, ["verify", &name, "--base", "main"]).success();
     // Nothing is taken from it unawares.
     let refused = env.handoff_in(third, ["apply", &name]).exit(3).stderr;
@@ -147,37 +147,37 @@ fn a_rotated_key_leaves_ones_own_run_intact() {
     // A key of the repository's own: another one than before.
     env.git(["config", "handoff.signingKey", ""]).success();
     for name in [RUN.to_owned(), format!("origin/{RUN}")] {
-        let said = env.handoff(["verify", &name]).exit(0).stdout;
-        assert_eq!(masked(find_row(&said, "same id")), same_id(" (clone@example.com)"), "{name}");
-        assert_eq!(verdict(&said), "✓ INTACT · tamper-detecting");
+        let report = env.handoff(["verify", &name]).exit(0).stdout;
+        assert_eq!(masked(find_row(&report, "same id")), same_id(" (clone@example.com)"), "{name}");
+        assert_eq!(verdict(&report), "✓ INTACT · tamper-detecting");
         let answer = json(&env.handoff(["verify", "--json", &name]).exit(0));
         assert_eq!(answer["sameId"]["others"][0]["conflicts"], false, "{name}: {answer}");
     }
     // Another person's run of that id is in conflict all the same.
     env.handoff_in("clone", ["push", "origin", RUN]).ends(1);
-    let said = env.handoff_in("clone", ["verify", &format!("origin/{RUN}")]).exit(3).stdout;
-    assert_eq!(verdict(&said), "✗ CONFLICT");
+    let report = env.handoff_in("clone", ["verify", &format!("origin/{RUN}")]).exit(3).stdout;
+    assert_eq!(verdict(&report), "✗ CONFLICT");
 }
 
 #[test]
-fn a_key_needs_no_signers_to_be_asked_for() {
+fn signer_option_accepts_a_key_without_signers() {
     let env = met();
     let third = third(&env);
     let name = format!("origin/{RUN}");
-    let said = env.handoff_in(third, ["verify", &name, "--signer", &key(&env, "repo")]).exit(0).stdout;
-    assert_eq!(verdict(&said), "─ INTACT · unknown key");
-    let said = env.handoff_in(third, ["verify", &name, "--signer", &key(&env, "clone")]).exit(3).stdout;
-    assert_eq!(verdict(&said), "✗ MISMATCH");
-    insta::assert_snapshot!(find_row(&said, "signature"), @"✗ signature  entry 0: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is not the one that was asked for (and 5 more)");
-    let said = env.handoff_in(third, ["verify", &name, "--signer", "repo@example.com"]).exit(1).stderr;
-    insta::assert_snapshot!(said, @"
+    let report = env.handoff_in(third, ["verify", &name, "--signer", &key(&env, "repo")]).exit(0).stdout;
+    assert_eq!(verdict(&report), "─ INTACT · unknown key");
+    let verify_answer = env.handoff_in(third, ["verify", &name, "--signer", &key(&env, "clone")]).exit(3).stdout;
+    assert_eq!(verdict(&verify_answer), "✗ MISMATCH");
+    insta::assert_snapshot!(find_row(&verify_answer, "signature"), @"✗ signature  entry 0: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is not the one that was asked for (and 5 more)");
+    let stderr = env.handoff_in(third, ["verify", &name, "--signer", "repo@example.com"]).exit(1).stderr;
+    insta::assert_snapshot!(stderr, @"
     error: no allowed-signers file names the signer's keys
     hint: git handoff verify --signers FILE --signer PRINCIPAL RUN
     ");
 }
 
 #[test]
-fn archived_runs_are_told_apart_as_well() {
+fn archived_runs_of_one_id_conflict_too() {
     let env = met();
     env.handoff_in("clone", ["archive", RUN]).success();
     let own = env.handoff_in("clone", ["verify", RUN]).exit(0).stdout;
@@ -186,8 +186,8 @@ fn archived_runs_are_told_apart_as_well() {
     env.handoff(["archive", RUN]).success();
     env.handoff(["push", "--all"]).success();
     let third = third(&env);
-    let said = env.handoff_in(third, ["verify", &format!("origin/{RUN}")]).exit(3).stdout;
-    assert_eq!(verdict(&said), "✗ CONFLICT");
+    let report = env.handoff_in(third, ["verify", &format!("origin/{RUN}")]).exit(3).stdout;
+    assert_eq!(verdict(&report), "✗ CONFLICT");
 }
 
 #[test]
@@ -201,17 +201,17 @@ fn a_run_rewritten_by_its_own_key_is_tampered_with() {
     }
     env.git(["config", "handoff.signingKey", ""]).success();
     run(&env, "repo", RUN);
-    let said = env.handoff(["verify", RUN]).exit(0).stdout;
+    let report = env.handoff(["verify", RUN]).exit(0).stdout;
     // Another key's run.
-    assert_eq!(masked(find_row(&said, "same id")), same_id(""));
+    assert_eq!(masked(find_row(&report, "same id")), same_id(""));
     // The same key, in the place of the run that it pushed.
     env.git(["config", "--unset", "handoff.signingKey"]).success();
     env.shell("clone", "git config --unset handoff.signingKey").success();
     run(&env, "clone", RUN);
     env.handoff_in("clone", ["fetch"]).success();
-    let said = env.handoff_in("clone", ["verify", RUN]).exit(3).stdout;
-    assert_eq!(verdict(&said), "✗ TAMPERED");
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:3050e2608c0bf128cd1acd06af2791ef0bb165a200135bbc97aba75ddca090c3");
+    let verify_answer = env.handoff_in("clone", ["verify", RUN]).exit(3).stdout;
+    assert_eq!(verdict(&verify_answer), "✗ TAMPERED");
+    insta::assert_snapshot!(find_row(&verify_answer, "anchor"), @"✗ anchor     refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:68db758a648399e09943d0254f2cfd2545869dec8c948a01cabba1ffe923df01; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:3050e2608c0bf128cd1acd06af2791ef0bb165a200135bbc97aba75ddca090c3");
 }
 
 #[test]
@@ -223,30 +223,30 @@ fn submit_warns_of_a_run_that_was_fetched() {
     );
     env.write("clone/plan.json", &plan);
     let uncommitted = "warning: not committed, so that no item sees it: the change to plan.json\n";
-    let said = env.handoff_in("clone", ["submit", "plan.json"]).exit(0);
+    let output = env.handoff_in("clone", ["submit", "plan.json"]).exit(0);
     assert_eq!(
-        said.stderr,
+        output.stderr,
         format!(
             "{uncommitted}warning: another run has the id \"{RUN}\": origin/{RUN}; --id gives this one an id of its own\n"
         )
     );
-    let said = env.handoff_in("clone", ["submit", "plan.json", "--id", "mine"]).exit(0).stderr;
-    assert_eq!(said, uncommitted);
+    let stderr = env.handoff_in("clone", ["submit", "plan.json", "--id", "mine"]).exit(0).stderr;
+    assert_eq!(stderr, uncommitted);
 }
 
 #[test]
-fn a_run_whose_id_is_taken_keeps_nothing_else_from_being_pushed() {
+fn used_id_blocks_no_other_push() {
     let env = met();
     introduce(&env, &["repo", "clone"]);
     run(&env, "clone", "other");
-    let said = env.handoff_in("clone", ["push", "--all"]).exit(1);
+    let output = env.handoff_in("clone", ["push", "--all"]).exit(1);
     let why = "the run \"handoff-dag-1\" on the remote is another one: it begins with another entry than the run here";
-    assert!(said.stderr.contains(&format!("warning: {why}; ours was left out")), "{said}");
-    insta::assert_snapshot!(said.stderr, @r#"
+    assert!(output.stderr.contains(&format!("warning: {why}; ours was left out")), "{output}");
+    insta::assert_snapshot!(output.stderr, @r#"
     warning: the run "handoff-dag-1" on the remote is another one: it begins with another entry than the run here; ours was left out
     hint: git handoff adopt-run handoff-dag-1 --id ID   # gives yours an id of its own; then nothing is in the way of a push: git handoff delete handoff-dag-1
     "#);
-    insta::assert_snapshot!(find_line(&said.stdout, "new  run  "), @"new  run  other");
+    insta::assert_snapshot!(find_line(&output.stdout, "new  run  "), @"new  run  other");
     let answer = json(&env.handoff_in("clone", ["push", "--all", "--json"]).exit(1));
     assert_eq!(answer["leftOut"][0]["name"], RUN, "{answer}");
     // No log there names the unpushed run, so no reader sees a conflict.
@@ -277,15 +277,15 @@ fn another_id_and_a_deletion_leave_no_conflict() {
 }
 
 #[test]
-fn an_id_that_lies_in_an_archive_is_taken() {
+fn archived_id_is_in_use() {
     let env = pushed();
     run(&env, "repo", "second");
     env.handoff(["archive", RUN, "second"]).success();
     env.handoff(["push", "--all"]).success();
     run(&env, "clone", RUN);
     env.handoff_in("clone", ["fetch"]).success();
-    let said = env.handoff_in("clone", ["push", "origin", RUN]).exit(1);
-    insta::assert_snapshot!(said.stderr, @r#"
+    let output = env.handoff_in("clone", ["push", "origin", RUN]).exit(1);
+    insta::assert_snapshot!(output.stderr, @r#"
     error: the run "handoff-dag-1" on the remote is another one: it begins with another entry than the run here; nothing was pushed
     hint: git handoff adopt-run handoff-dag-1 --id ID   # gives yours an id of its own; then nothing is in the way of a push: git handoff delete handoff-dag-1
     "#);

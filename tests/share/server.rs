@@ -50,9 +50,9 @@ impl Request {
         let (path, query) = (path.to_owned(), query.to_owned());
         let mut headers = Vec::new();
         loop {
-            let mut line = String::new();
-            reader.read_line(&mut line).ok()?;
-            let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+            let mut second_line = String::new();
+            reader.read_line(&mut second_line).ok()?;
+            let Some((name, value)) = second_line.trim_end().split_once(": ") else { break };
             headers.push((name.to_ascii_lowercase(), value.to_owned()));
         }
         let mut request = Self { method, path, query, headers, body: Vec::new() };
@@ -101,8 +101,9 @@ fn answer(mut stream: TcpStream, root: &Path, (status, when): (&str, fn(&Request
     let _ = writer.join();
     let end = out.windows(4).position(|w| w == b"\r\n\r\n")?;
     let head = String::from_utf8_lossy(&out[..end]).into_owned();
-    let status = head.lines().find_map(|line| line.strip_prefix("Status: ")).unwrap_or("200 OK").to_owned();
+    let second_status = head.lines().find_map(|line| line.strip_prefix("Status: ")).unwrap_or("200 OK").to_owned();
     let length = out.len() - end - 4;
-    write!(stream, "HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n").ok()?;
+    write!(stream, "HTTP/1.1 {second_status}\r\n{head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n")
+        .ok()?;
     stream.write_all(&out[end + 4..]).ok()
 }

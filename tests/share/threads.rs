@@ -59,9 +59,9 @@ fn a_thread_is_pushed_and_fetched_by_its_name() {
     let all = env.handoff_in("clone", ["thread", "verify", "--all"]).exit(0).stdout;
     assert!(all.starts_with("git handoff thread verify · origin/research "), "{all}");
     env.handoff_in("clone", ["checkpoint", "research", "--state", "../state"]).success();
-    let all = env.handoff_in("clone", ["thread", "verify", "--all", "--json"]).exit(0).stdout;
+    let thread_verify_all = env.handoff_in("clone", ["thread", "verify", "--all", "--json"]).exit(0).stdout;
     let remotes: Vec<Value> =
-        all.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["remote"].take()).collect();
+        thread_verify_all.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["remote"].take()).collect();
     assert_eq!(remotes, [Value::Null, "origin".into()]);
     save(&env, "gathered", &[]);
     env.handoff(["push", "origin", "research"]).success();
@@ -84,7 +84,7 @@ fn a_thread_is_pushed_and_fetched_by_its_name() {
 }
 
 #[test]
-fn what_a_thread_is_tied_to_comes_along() {
+fn push_includes_runs_tied_to_a_thread() {
     let env = pushed();
     env.handoff_in("clone", ["fetch", "origin", "research"]).success();
     assert!(!refs(&env, "clone").contains("/runs/"));
@@ -109,17 +109,17 @@ fn a_partial_clone_has_the_evidence_of_a_thread() {
 }
 
 #[test]
-fn a_thread_that_went_on_differently_is_refused_with_both_heads_named() {
+fn push_rejects_a_diverged_thread_with_both_heads() {
     let env = pushed();
     let ours = env.git(["rev-parse", THREAD]).success();
     let tree = format!("{THREAD}^{{tree}}");
     let theirs = env.git_in("hub", ["commit-tree", &tree, "-p", &format!("{THREAD}^"), "-m", "x"]).success();
     env.git_in("hub", ["update-ref", THREAD, theirs.trim()]).success();
     let before = refs(&env, "hub");
-    let said = env.handoff(["push", "--all"]).exit(1).stderr;
-    assert!(said.contains(ours.trim()) && said.contains(theirs.trim()), "{said}");
+    let stderr = env.handoff(["push", "--all"]).exit(1).stderr;
+    assert!(stderr.contains(ours.trim()) && stderr.contains(theirs.trim()), "{stderr}");
     let hint = "hint: git handoff fetch origin research && git handoff thread verify origin/research";
-    assert_eq!(find_line(&said, "hint: "), hint);
+    assert_eq!(find_line(&stderr, "hint: "), hint);
     assert_eq!(refs(&env, "hub"), before);
     // The result of the hint.
     insta::assert_snapshot!(env.handoff(["fetch", "origin", "research"]).exit(1).stderr, @r#"warning: thread "research" on origin is not sound: commit 2d8ebbd: the commit is not an entry: the message is not a subject and an entry; it was not taken"#);
@@ -132,8 +132,8 @@ fn a_thread_that_was_rewritten_is_refused_also_behind_a_merge() {
     let before = refs(&env, "clone");
     let old = env.git(["rev-parse", THREAD]).success();
     env.git_in("hub", ["update-ref", THREAD, &format!("{THREAD}^")]).success();
-    let said = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
-    insta::assert_snapshot!(said, @r#"
+    let stderr = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
+    insta::assert_snapshot!(stderr, @r#"
     warning: thread "research" was rewritten on origin: it was at 432530be55ae042b1425fd20e8ebf10c839849f5 and is at 94c6ea9daecadc21c92063f0c8c077a72a0dc17b now, which does not go on from there; what was fetched before is kept
     hint: git update-ref -d refs/handoff/remotes/origin/threads/research   # forgets what was seen there before; then fetch again
     "#);
@@ -169,7 +169,7 @@ fn a_bundle_holds_threads_and_is_verified_anywhere() {
     let other = env.git(["commit-tree", &format!("{THREAD}^{{tree}}"), "-p", THREAD, "-m", "x"]).success();
     env.git(["update-ref", THREAD, other.trim()]).success();
     env.handoff(["bundle", "--all", "--output", "../bad.bundle"]).exit(0).success();
-    let said = env.handoff_in("nowhere", ["verify", "--bundle", "../bad.bundle"]).exit(3).stdout;
+    let report = env.handoff_in("nowhere", ["verify", "--bundle", "../bad.bundle"]).exit(3).stdout;
     let end = "git handoff thread verify · research                            ✗ TAMPERED";
-    assert_eq!(find_line(&said, "git handoff thread verify · "), end);
+    assert_eq!(find_line(&report, "git handoff thread verify · "), end);
 }

@@ -43,10 +43,10 @@ fn a_push_by_name_tells_of_no_other_run() {
     env.handoff(["checkpoint", "musings", "--state", "../state"]).success();
     env.handoff(["push", "origin", "good"]).success();
     let hidden = ["secret-one", "secret-two", "secret-three", "better"].map(|name| marks(&env, name)).concat();
-    let is_hidden = |dir: &str, hidden: &[String]| {
+    let is_hidden = |dir: &str, marks_of_run: &[String]| {
         let there = readable(&env, dir);
-        let seen: Vec<_> = hidden.iter().filter(|mark| there.contains(mark.as_str())).collect();
-        assert!(seen.is_empty() && !there.contains("musings"), "{seen:?}");
+        let leaked: Vec<_> = marks_of_run.iter().filter(|mark| there.contains(mark.as_str())).collect();
+        assert!(leaked.is_empty() && !there.contains("musings"), "{leaked:?}");
         assert!(there.contains("good"));
     };
     is_hidden("hub", &hidden);
@@ -58,12 +58,15 @@ fn a_push_by_name_tells_of_no_other_run() {
     env.handoff(["push", "origin", "good"]).success();
     is_hidden("hub", &hidden);
     env.handoff(["push", "origin", "better"]).success();
-    let hidden = ["secret-one", "secret-two", "secret-three"].map(|name| marks(&env, name)).concat();
-    is_hidden("hub", &hidden);
+    let second_hidden = ["secret-one", "secret-two", "secret-three"].map(|name| marks(&env, name)).concat();
+    is_hidden("hub", &second_hidden);
     let there = readable(&env, "vault");
     assert!(there.contains("secret-two") && !there.contains("secret-one") && !there.contains("good"), "{there}");
-    let there = readable(&env, "fork");
-    assert!(there.contains("secret-one") && !there.contains("secret-two") && !there.contains("good"), "{there}");
+    let second_there = readable(&env, "fork");
+    assert!(
+        second_there.contains("secret-one") && !second_there.contains("secret-two") && !second_there.contains("good"),
+        "{second_there}"
+    );
     // Each place has what anchors the runs that are there.
     clone(&env, "clone");
     env.handoff_in("clone", ["fetch", "origin"]).success();
@@ -79,7 +82,7 @@ fn a_push_by_name_tells_of_no_other_run() {
 }
 
 #[test]
-fn what_became_of_a_run_since_is_not_told_by_a_push_of_another() {
+fn push_hides_later_entries_of_other_runs() {
     let env = shared();
     let plan = r#"{"id": "going", "openEnded": true, "items": [{"id": "a", "executor": "command", "inputs": {"command": "true"}}]}"#;
     env.write("repo/going.json", plan);
@@ -97,8 +100,8 @@ fn what_became_of_a_run_since_is_not_told_by_a_push_of_another() {
     clone(&env, "clone");
     env.handoff_in("clone", ["fetch"]).success();
     env.handoff_in("clone", ["verify", "origin/good"]).success();
-    let said = env.handoff_in("clone", ["verify", "origin/going"]).exit(3).stdout;
-    assert_eq!(verdict(&said), "✗ NOT SEALED");
+    let report = env.handoff_in("clone", ["verify", "origin/going"]).exit(3).stdout;
+    assert_eq!(verdict(&report), "✗ NOT SEALED");
     env.handoff(["push", "origin", "going"]).success();
     env.handoff_in("clone", ["fetch"]).success();
     env.handoff_in("clone", ["verify", "--all"]).success();
@@ -116,8 +119,8 @@ fn a_bundle_tells_of_no_other_run() {
     env.git_in("opened", ["fetch", "--quiet", "../good.bundle", "refs/handoff/*:refs/handoff/*"]).success();
     let there = readable(&env, "opened");
     assert!(there.contains("good") && !there.contains("unnamed"), "{there}");
-    let said = env.handoff_in(".", ["verify", "--bundle", "good.bundle"]).exit(0).stdout;
-    insta::assert_snapshot!(find_row(&said, "anchor"), @"✓ anchor     local (detect)");
+    let report = env.handoff_in(".", ["verify", "--bundle", "good.bundle"]).exit(0).stdout;
+    insta::assert_snapshot!(find_row(&report, "anchor"), @"✓ anchor     local (detect)");
 }
 
 #[test]
@@ -125,8 +128,8 @@ fn a_dry_run_moves_no_log() {
     let env = shared();
     run(&env, "good");
     let before = super::refs(&env, "repo");
-    let said = env.handoff(["push", "origin", "good", "--dry-run"]).success();
-    insta::assert_snapshot!(said, @"
+    let stdout = env.handoff(["push", "origin", "good", "--dry-run"]).success();
+    insta::assert_snapshot!(stdout, @"
     new  run  good
     new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.15c396112b55
     ");
@@ -139,11 +142,11 @@ fn a_fetch_by_name_is_silent_about_others() {
     for name in ["one", "two", "good"] {
         run(&env, name);
     }
-    // A log that tells more than is there, as plain git pushes it.
+    // A log with entries of unpushed runs, as plain git pushes it.
     env.git(["push", "--quiet", "origin", "refs/handoff/logs/*", "refs/handoff/runs/good"]).success();
     clone(&env, "clone");
-    let named = env.handoff_in("clone", ["fetch", "origin", "good"]).exit(0);
-    insta::assert_snapshot!(named.stderr, @"hint: git handoff verify origin/good");
+    let output = env.handoff_in("clone", ["fetch", "origin", "good"]).exit(0);
+    insta::assert_snapshot!(output.stderr, @"hint: git handoff verify origin/good");
     let bare = env.handoff_in("clone", ["fetch"]).exit(0).stderr;
     insta::assert_snapshot!(bare, @"
     logs from origin name 3 runs or threads that are not there and not here: they were deleted, or never pushed

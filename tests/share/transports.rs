@@ -93,7 +93,7 @@ fn sha256_repositories_share_as_well() {
 }
 
 #[test]
-fn what_is_said_on_the_way() {
+fn fetch_reports_progress() {
     let env = shared();
     assert_output!(env.handoff(["push", "--all", "--dry-run"]), @"
     new  run  handoff-dag-1
@@ -138,10 +138,14 @@ fn a_run_is_handed_on_as_it_grows() {
 #[test]
 fn only_the_namespace_of_the_remote_is_written() {
     let env = pushed();
-    let outside = |env: &Environment| {
-        let all = env.git_in("clone", ["for-each-ref"]).success();
+    let outside = |environment: &Environment| {
+        let all = environment.git_in("clone", ["for-each-ref"]).success();
         let other: Vec<_> = all.lines().filter(|line| !line.contains("refs/handoff/remotes/origin/")).collect();
-        (other.join("\n"), env.path().join("clone/.git/FETCH_HEAD").exists(), env.git_in("clone", ["status"]).success())
+        (
+            other.join("\n"),
+            environment.path().join("clone/.git/FETCH_HEAD").exists(),
+            environment.git_in("clone", ["status"]).success(),
+        )
     };
     env.git_in("hub", ["tag", "v1", "main"]).success();
     let before = outside(&env);
@@ -159,7 +163,7 @@ fn a_url_gets_a_name_of_its_own() {
 }
 
 #[test]
-fn transcripts_stay_home_unless_asked_for() {
+fn transcripts_are_pushed_only_with_an_option() {
     let env = pushed();
     assert!(!refs(&env, "hub").contains("transcripts"));
     env.handoff_in("clone", ["fetch"]).success();

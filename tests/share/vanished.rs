@@ -42,28 +42,28 @@ fn vanished_findings(env: &Environment, code: i32) -> Vec<String> {
 }
 
 #[test]
-fn what_the_remote_deleted_is_named_and_stays_here() {
+fn fetch_reports_deleted_remote_refs_and_keeps_copies() {
     let env = deleted();
     let before = refs(&env, "clone");
-    let said = env.handoff_in("clone", ["fetch"]).exit(0).stderr;
-    insta::assert_snapshot!(said, @r#"
+    let stderr = env.handoff_in("clone", ["fetch"]).exit(0).stderr;
+    insta::assert_snapshot!(stderr, @r#"
     warning: run "handoff-dag-1" is gone from origin, where it was; it is kept here, at refs/handoff/remotes/origin/runs/handoff-dag-1
     warning: thread "research" is gone from origin, where it was; it is kept here, at refs/handoff/remotes/origin/threads/research
     everything is here already
     "#);
-    let kept = format!("run {RUN} true {FETCHED}");
-    assert!(vanished(&env, &[]).contains(&kept), "{:?}", vanished(&env, &[]));
+    let row = format!("run {RUN} true {FETCHED}");
+    assert!(vanished(&env, &[]).contains(&row), "{:?}", vanished(&env, &[]));
     assert_eq!(refs(&env, "clone"), before, "fetch deletes nothing");
     let gone = format!("run \"{RUN}\" is gone from origin, where it was; it is kept here, at {FETCHED}");
     for name in ["origin/handoff-dag-1", RUN] {
-        let said = env.handoff_in("clone", ["verify", name]).exit(0).stderr;
-        assert!(said.lines().any(|line| line == gone), "{said}");
+        let verify_stderr = env.handoff_in("clone", ["verify", name]).exit(0).stderr;
+        assert!(verify_stderr.lines().any(|line| line == gone), "{verify_stderr}");
     }
     assert_eq!(vanished_findings(&env, 0), ["note", "note"]);
     let restore = format!("git push origin {FETCHED}:{RUN_REF}");
     assert!(env.handoff_in("clone", ["doctor"]).success().contains(&restore));
-    let said = env.handoff_in("clone", ["fetch", "origin", RUN]).exit(3).stderr;
-    insta::assert_snapshot!(said, @r#"error: run "handoff-dag-1" is gone from origin, where it was; it is kept here, at refs/handoff/remotes/origin/runs/handoff-dag-1"#);
+    let fetch_stderr = env.handoff_in("clone", ["fetch", "origin", RUN]).exit(3).stderr;
+    insta::assert_snapshot!(fetch_stderr, @r#"error: run "handoff-dag-1" is gone from origin, where it was; it is kept here, at refs/handoff/remotes/origin/runs/handoff-dag-1"#);
     let all = env.handoff_in("clone", ["verify", "--all"]).exit(0);
     insta::assert_snapshot!(all.stderr, @r#"
     run "handoff-dag-1" is gone from origin, where it was; it is kept here, at refs/handoff/remotes/origin/runs/handoff-dag-1
@@ -75,43 +75,43 @@ fn what_the_remote_deleted_is_named_and_stays_here() {
 }
 
 #[test]
-fn a_copy_that_was_fetched_does_not_hide_that_ours_is_gone() {
+fn fetched_copy_does_not_hide_a_deleted_run() {
     let env = shared();
     env.handoff(["push", "--all"]).success();
     env.handoff(["fetch"]).success();
     env.git(["update-ref", "-d", RUN_REF]).success();
-    let said = env.handoff(["verify", RUN]).exit(3);
-    assert_eq!(verdict(&said.stdout), "✓ INTACT · tamper-detecting");
+    let output = env.handoff(["verify", RUN]).exit(3);
+    assert_eq!(verdict(&output.stdout), "✓ INTACT · tamper-detecting");
     let gone = format!("error: the ref {RUN_REF} is gone, but the log refs/handoff/logs/SHA256%3A….… holds the run\n");
-    assert_eq!(without_hashes(&said.stderr), gone);
+    assert_eq!(without_hashes(&output.stderr), gone);
     // A query about the copy is answered about the copy.
     env.handoff(["verify", &format!("origin/{RUN}")]).success();
 }
 
 #[test]
-fn what_is_gone_there_and_here_is_missed() {
+fn verify_misses_runs_deleted_on_both_sides() {
     let env = deleted();
     for reference in [FETCHED, "refs/handoff/remotes/origin/threads/research"] {
         env.git_in("clone", ["update-ref", "-d", reference]).success();
     }
     assert_eq!(vanished(&env, &[]), [format!("run {RUN} true -"), "thread research true -".to_owned()]);
-    let said = env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).exit(3);
-    insta::assert_snapshot!(said.stderr, @r#"
+    let output = env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).exit(3);
+    insta::assert_snapshot!(output.stderr, @r#"
     run "handoff-dag-1" is gone from origin, where it was, and is not here; the log refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd names it
     error: the ref refs/handoff/remotes/origin/runs/handoff-dag-1 is gone, but the log refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd holds the run
     "#);
-    let said = env.handoff_in("clone", ["verify", "--all"]).exit(3);
-    insta::assert_snapshot!(said.stderr, @r#"error: run "handoff-dag-1" is gone from origin, where it was, and is not here; the log refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd names it"#);
-    let said = env.handoff_in("clone", ["thread", "verify", "--all"]).exit(3);
-    insta::assert_snapshot!(said.stderr, @r#"error: thread "research" is gone from origin, where it was, and is not here; the log refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd names it"#);
+    let verify_output = env.handoff_in("clone", ["verify", "--all"]).exit(3);
+    insta::assert_snapshot!(verify_output.stderr, @r#"error: run "handoff-dag-1" is gone from origin, where it was, and is not here; the log refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd names it"#);
+    let thread_verify_output = env.handoff_in("clone", ["thread", "verify", "--all"]).exit(3);
+    insta::assert_snapshot!(thread_verify_output.stderr, @r#"error: thread "research" is gone from origin, where it was, and is not here; the log refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd names it"#);
     assert_eq!(vanished_findings(&env, 3), ["problem", "problem"]);
-    let said = env.handoff_in("clone", ["thread", "verify", "origin/research"]).exit(3);
-    insta::assert_snapshot!(said.stderr, @"error: the ref refs/handoff/remotes/origin/threads/research is gone, but the log refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd holds the thread");
-    let said = env.handoff_in("clone", ["--json", "verify", "origin/handoff-dag-1"]).exit(3);
-    assert_eq!(error_code(&said.stderr), "vanished");
+    let thread_output = env.handoff_in("clone", ["thread", "verify", "origin/research"]).exit(3);
+    insta::assert_snapshot!(thread_output.stderr, @"error: the ref refs/handoff/remotes/origin/threads/research is gone, but the log refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.e54ff5b564bd holds the thread");
+    let json_output = env.handoff_in("clone", ["--json", "verify", "origin/handoff-dag-1"]).exit(3);
+    assert_eq!(error_code(&json_output.stderr), "vanished");
     // A name that no log holds is only unknown.
-    let said = env.handoff_in("clone", ["verify", "origin/handoff-dag-2"]).exit(1);
-    insta::assert_snapshot!(said.stderr, @r#"
+    let unknown_run_output = env.handoff_in("clone", ["verify", "origin/handoff-dag-2"]).exit(1);
+    insta::assert_snapshot!(unknown_run_output.stderr, @r#"
     error: there is no run "origin/handoff-dag-2" here
     hint: git handoff runs
     "#);
@@ -165,7 +165,7 @@ fn another_of_its_name_does_not_keep_what_is_gone() {
 }
 
 #[test]
-fn what_was_set_back_is_not_what_is_gone() {
+fn rewound_ref_is_not_deleted() {
     let env = deleted();
     let tip = pruned(&env);
     env.git_in("clone", ["update-ref", FETCHED, &format!("{tip}~1")]).success();
@@ -177,7 +177,7 @@ fn what_was_set_back_is_not_what_is_gone() {
 }
 
 #[test]
-fn what_is_replaced_is_as_gone_as_what_is_deleted() {
+fn replaced_ref_counts_as_deleted() {
     let env = deleted();
     let tip = pruned(&env);
     assert_missed(&env);
@@ -207,9 +207,9 @@ fn a_replaced_import_is_what_is_known() {
     env.handoff_in("clone", ["fetch"]).success();
     env.git_in("hub", ["update-ref", "-d", RUN_REF]).success();
     env.git_in("other", ["push", "origin", RUN_REF]).success();
-    let said = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
+    let stderr = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
     let forget = format!("git update-ref -d {FETCHED}");
-    assert!(said.contains(&forget), "{said}");
+    assert!(stderr.contains(&forget), "{stderr}");
     env.git_in("clone", ["update-ref", "-d", FETCHED]).success();
     for _ in 0..2 {
         assert_eq!(vanished(&env, &[]), Vec::<String>::new());
@@ -219,16 +219,16 @@ fn a_replaced_import_is_what_is_known() {
 }
 
 #[test]
-fn what_was_never_shown_is_told_of_and_fails_nothing() {
+fn never_advertised_refs_are_reported_without_failure() {
     let env = shared();
     env.write("state", "draft");
     env.handoff(["checkpoint", "research", "--state", "../state"]).success();
     env.handoff(["push", "origin", RUN]).success();
-    // Plain git pushes the log that tells of everything.
+    // Plain git pushes the log with all entries.
     env.git(["push", "--quiet", "origin", "refs/handoff/logs/*"]).success();
     clone(&env, "clone");
-    let said = env.handoff_in("clone", ["fetch"]).exit(0).stderr;
-    insta::assert_snapshot!(said, @"
+    let stderr = env.handoff_in("clone", ["fetch"]).exit(0).stderr;
+    insta::assert_snapshot!(stderr, @"
     a log from origin names 1 run or thread that is not there and not here: it was deleted, or never pushed
     hint: git handoff verify origin/handoff-dag-1
     ");
@@ -242,12 +242,12 @@ fn what_was_never_shown_is_told_of_and_fails_nothing() {
     env.handoff_in("other", ["thread", "verify", "origin/research"]).success();
     // Nor does the writer miss what it did not push.
     env.git_in("hub", ["update-ref", "-d", THREAD]).success();
-    let answer = json(&env.handoff(["fetch", "--json"]).exit(0));
-    assert!(answer.get("vanished").is_none(), "{answer}");
+    let fetch_answer = json(&env.handoff(["fetch", "--json"]).exit(0));
+    assert!(fetch_answer.get("vanished").is_none(), "{fetch_answer}");
 }
 
 #[test]
-fn what_lies_on_branches_of_the_remote_has_not_vanished() {
+fn runs_on_remote_branches_have_not_vanished() {
     let env = pushed();
     env.handoff_in("clone", ["fetch"]).success();
     let tip = env.git(["rev-parse", RUN_REF]).success();
@@ -277,8 +277,8 @@ fn a_branch_of_the_users_is_no_thread_that_goes() {
     env.handoff_in("clone", ["fetch"]).success();
     env.git_in("hub", ["update-ref", "-d", branch]).success();
     assert_eq!(vanished(&env, &[]), Vec::<String>::new());
-    let said = env.handoff_in("clone", ["thread", "verify", "--all"]);
-    insta::assert_snapshot!(said, @"
+    let output = env.handoff_in("clone", ["thread", "verify", "--all"]);
+    insta::assert_snapshot!(output, @"
     ------- stderr -------
     error: there are no threads here
     hint: git handoff thread list
@@ -287,7 +287,7 @@ fn a_branch_of_the_users_is_no_thread_that_goes() {
 }
 
 #[test]
-fn names_that_nothing_stands_behind_do_not_count_as_shown() {
+fn dangling_names_do_not_count_as_advertised() {
     let env = pushed();
     let main = env.git_in("hub", ["rev-parse", "main"]).success();
     for name in ["refs/handoff/runs/nothing", "refs/heads/a/runs/nothing"] {
@@ -296,7 +296,7 @@ fn names_that_nothing_stands_behind_do_not_count_as_shown() {
     env.handoff_in("clone", ["fetch"]).ends(1);
     let written = std::fs::read(env.path().join("clone/.git/handoff/remotes/origin")).unwrap();
     let mut written: serde_json::Value = serde_json::from_slice(&written).unwrap();
-    // Only the reason of the refusal is kept, which proves nothing about the remote.
+    // Only the reason of the refusal is stored, which proves nothing about the remote.
     let refused = written.as_object_mut().unwrap().remove("refused").unwrap();
     assert_eq!(refused.as_object().unwrap().keys().collect::<Vec<_>>(), ["runs/nothing"]);
     let written = written.to_string();
@@ -308,12 +308,12 @@ fn all_threads_that_a_log_of_ours_names_are_verified() {
     let env = deleted();
     env.handoff(["thread", "verify", "--all"]).success();
     env.git(["update-ref", "-d", THREAD]).success();
-    let said = env.handoff(["thread", "verify", "--all"]).exit(3);
-    insta::assert_snapshot!(said.stderr, @"error: the ref refs/handoff/threads/research is gone, but the log refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg holds the thread");
+    let output = env.handoff(["thread", "verify", "--all"]).exit(3);
+    insta::assert_snapshot!(output.stderr, @"error: the ref refs/handoff/threads/research is gone, but the log refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg holds the thread");
 }
 
 #[test]
-fn a_record_that_is_not_ours_is_named_with_the_way_out() {
+fn foreign_record_gets_a_hint() {
     let env = deleted();
     env.handoff_in("clone", ["fetch"]).success();
     let record = "clone/.git/handoff/remotes/origin";
@@ -329,10 +329,10 @@ fn a_record_that_is_not_ours_is_named_with_the_way_out() {
         env.write("another", &another("other"));
         env.shell(".", &format!("rm -rf F; {made}").replace('F', record)).success();
         for call in [&["fetch"][..], &["verify", "--all"], &["thread", "verify", "--all"]] {
-            let said = env.handoff_in("clone", call).exit(1).stderr;
+            let stderr = env.handoff_in("clone", call).exit(1).stderr;
             let blank = if why.starts_with(',') { "" } else { " " };
-            assert_eq!(find_line(&said, "error: "), format!("error: $TEST/{record}{blank}{why}"), "{made} {call:?}");
-            assert_eq!(find_line(&said, "hint: "), FORGET);
+            assert_eq!(find_line(&stderr, "error: "), format!("error: $TEST/{record}{blank}{why}"), "{made} {call:?}");
+            assert_eq!(find_line(&stderr, "hint: "), FORGET);
         }
         // The doctor goes on, and reads the others.
         env.write("clone/.git/handoff/remotes/zz", &another("zz"));
@@ -397,7 +397,7 @@ fn a_prune_onto_our_own_refs_deletes_runs_that_are_nowhere_else() {
 }
 
 #[test]
-fn what_a_prune_deleted_is_had_back_from_the_objects() {
+fn pruned_refs_are_restored_from_objects() {
     let env = deleted();
     let before = refs(&env, "clone");
     env.git_in("clone", ["fetch", "--quiet", "--prune", "origin", REFSPEC]).success();

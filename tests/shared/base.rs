@@ -8,10 +8,10 @@ use crate::common::report::find_line;
 use super::Hub;
 
 #[test]
-fn a_run_whose_base_was_not_pushed_says_so_on_both_sides() {
+fn unpushed_base_is_reported_on_both_sides() {
     let hub = Hub::new(&json!({ "id": "r", "items": [item("a", "true")] }));
     let env = &hub.repo.env;
-    // With a pushed base nothing is said.
+    // With a pushed base there is no message.
     assert!(!env.handoff(["push", "origin", "r"]).exit(0).stderr.contains("is based"));
     env.git(["commit", "--quiet", "--allow-empty", "--message", "Not pushed"]).success();
     let base = env.git(["rev-parse", "HEAD"]).success().trim().to_owned();

@@ -73,23 +73,23 @@ impl Hub {
 
     /// Returns a driver as `status --drivers --json` shows it.
     #[track_caller]
-    fn shown(&self, clone: &str, driver: &str) -> Value {
-        let (code, listed, said) = self.command(clone, &["status", "r", "--drivers", "--json"]);
-        assert_eq!(code, Some(0), "{said}");
+    fn show_driver(&self, clone: &str, driver: &str) -> Value {
+        let (code, listed, stderr) = self.command(clone, &["status", "r", "--drivers", "--json"]);
+        assert_eq!(code, Some(0), "{stderr}");
         let listed: Value = serde_json::from_str(&listed).unwrap();
-        let found = listed["drivers"].as_array().unwrap().iter().find(|shown| shown["driver"] == driver);
+        let found = listed["drivers"].as_array().unwrap().iter().find(|entry| entry["driver"] == driver);
         found.unwrap_or_else(|| panic!("{driver}: {listed}")).clone()
     }
 }
 
 #[test]
-fn only_a_beat_of_this_run_and_driver_by_its_key_is_shown_as_alive() {
+fn only_a_valid_beat_counts_as_alive() {
     let hub = Hub::new(&plan(&[item("i0", STUCK)]));
     hub.repo.env.git(["config", "--global", "handoff.lostAfter", "1h"]).success();
     let (driver, id) = hub.holder("repo");
     hub.wait_for_beats(1);
     assert!(driver.kill());
-    assert_eq!(hub.shown("repo", &id)["state"], "alive");
+    assert_eq!(hub.show_driver("repo", &id)["state"], "alive");
     let name = Hub::beat_ref(&id);
     let beat = hub.in_hub(&["rev-parse", &name]);
     let message = hub.in_hub(&["log", "-1", "--format=%B", &name]);
@@ -97,8 +97,8 @@ fn only_a_beat_of_this_run_and_driver_by_its_key_is_shown_as_alive() {
     let key = hub.repo.path("stranger");
     let tree = format!("{beat}^{{tree}}");
     let sign = ["-c", "gpg.format=ssh", "-c", &format!("user.signingkey={}", key.display()), "commit-tree", "-S"];
-    let signed = |message: &str| {
-        hub.repo.env.write("message", message);
+    let signed = |signed_message: &str| {
+        hub.repo.env.write("message", signed_message);
         hub.in_hub(&[&sign[..], &["-F", "../message", "-p", &beat, &tree]].concat())
     };
     let mut text: Value = serde_json::from_str(message.trim()).unwrap();
@@ -111,16 +111,16 @@ fn only_a_beat_of_this_run_and_driver_by_its_key_is_shown_as_alive() {
     let blob = hub.object("blob", "hi");
     for value in [&by_a_stranger, &fence, &blob] {
         hub.put(&id, value);
-        let shown = hub.shown("repo", &id);
-        assert_eq!((&shown["state"], &shown["beat"], &shown["key"]), (&"unknown".into(), &Value::Null, &Value::Null));
+        let row = hub.show_driver("repo", &id);
+        assert_eq!((&row["state"], &row["beat"], &row["key"]), (&"unknown".into(), &Value::Null, &Value::Null));
     }
     let other = "1".repeat(32);
     hub.put(&other, &beat);
-    assert_eq!(hub.shown("repo", &other)["state"], "unknown");
+    assert_eq!(hub.show_driver("repo", &other)["state"], "unknown");
 }
 
 #[test]
-fn a_driver_whose_ref_has_no_beat_is_taken_over() {
+fn driver_without_a_beat_is_replaced() {
     let hub = Hub::new(&plan(&[item("i0", STUCK)]));
     let (first, id, second) = hub.pair();
     assert!(first.kill());
@@ -151,7 +151,7 @@ fn a_beat_that_git_refuses_stops_no_driver() {
     let (bad, made_up) = (hub.bad_commit(), "0".repeat(32));
     hub.put(&made_up, &bad);
     assert!(first.kill());
-    assert_eq!(hub.shown("b", &made_up)["state"], "unknown");
+    assert_eq!(hub.show_driver("b", &made_up)["state"], "unknown");
     succeeds(second);
     assert!(hub.is_taken_over());
     hub.remove_object(&bad);
@@ -228,7 +228,7 @@ fn a_copy_of_a_clone_does_not_take_over_from_its_living_original() {
 }
 
 #[test]
-fn where_no_driver_runs_a_shared_run_is_said_to_be_driven_through_its_remote() {
+fn status_of_a_shared_run_names_its_remote() {
     let hub = Hub::new(&plan(&[item("i0", STUCK)]));
     hub.repo.env.git(["push", "--quiet", "origin", "refs/handoff/runs/r", "refs/handoff/bases/r"]).success();
     hub.clone("b", &[]);
@@ -239,16 +239,16 @@ fn where_no_driver_runs_a_shared_run_is_said_to_be_driven_through_its_remote() {
     let own = hub.drive("repo");
     hub.wait_for_beats(2);
     assert!(own.kill());
-    let (_, status, said) = hub.command("repo", &["status", "r"]);
-    insta::assert_snapshot!(find_line(&status, "driven "), @"driven through origin, by no driver of this repository");
-    insta::assert_snapshot!(find_line(&said, "hint: "), @"hint: git handoff status r --drivers");
-    let (_, status, _) = hub.command("repo", &["status", "r", "--json"]);
-    assert_eq!(serde_json::from_str::<Value>(&status).unwrap()["driver"], Value::Null);
-    let (_, found, said) = hub.command("repo", &["doctor"]);
+    let (_, status_text, stderr) = hub.command("repo", &["status", "r"]);
+    insta::assert_snapshot!(find_line(&status_text, "driven "), @"driven through origin, by no driver of this repository");
+    insta::assert_snapshot!(find_line(&stderr, "hint: "), @"hint: git handoff status r --drivers");
+    let (_, status_json, _) = hub.command("repo", &["status", "r", "--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&status_json).unwrap()["driver"], Value::Null);
+    let (_, found, doctor_stderr) = hub.command("repo", &["doctor"]);
     insta::assert_snapshot!(find_line(&found, "note: the run "), @r#"note: the run "r" is driven through origin: 1 item(s) were running"#);
-    assert!(found.lines().any(|line| line == "  git handoff status r --drivers"), "{found}{said}");
-    let (_, found, _) = hub.command("repo", &["doctor", "--json"]);
-    let found: Value = serde_json::from_str(&found).unwrap();
-    let codes: Vec<&Value> = found["findings"].as_array().unwrap().iter().map(|it| &it["code"]).collect();
-    assert!(codes.contains(&&json!("driven-elsewhere")), "{found}");
+    assert!(found.lines().any(|line| line == "  git handoff status r --drivers"), "{found}{doctor_stderr}");
+    let (_, doctor_found, _) = hub.command("repo", &["doctor", "--json"]);
+    let findings: Value = serde_json::from_str(&doctor_found).unwrap();
+    let codes: Vec<&Value> = findings["findings"].as_array().unwrap().iter().map(|it| &it["code"]).collect();
+    assert!(codes.contains(&&json!("driven-elsewhere")), "{findings}");
 }

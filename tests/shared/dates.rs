@@ -36,23 +36,23 @@ fn a_run_with_an_entry_six_minutes_ahead_is_not_joined() {
     hub.admit_b();
     hub.append(&[shared()], ahead(6), None);
     hub.clone("c", &[]);
-    let (code, _, said) = hub.command("c", &["run", "r", "--via", "origin"]);
-    assert_eq!(code, Some(1), "{said}");
-    let error = without_times(find_line(&said, "error: "));
+    let (code, _, stderr) = hub.command("c", &["run", "r", "--via", "origin"]);
+    assert_eq!(code, Some(1), "{stderr}");
+    let error = without_times(find_line(&stderr, "error: "));
     insta::assert_snapshot!(error, @r#"error: the run "r" of origin cannot be driven here: entry 2 of the key SHA256:…: it is dated <time>, more than 5 minutes ahead of <time> here: the clock of the key SHA256:… is wrong, or the clock of this machine"#);
     let found = hub.repo.env.git_in("c", ["rev-parse", "--verify", "--quiet", "refs/handoff/runs/r"]);
     assert_ne!(found.status, Some(0), "{found}");
     // A fetch stores the remote copy, and leaves our ref where it was.
     let ours = hub.head_of("repo");
-    let (code, _, said) = hub.command("repo", &["fetch", "origin"]);
-    assert_eq!((code, hub.head_of("repo")), (Some(0), ours), "{said}");
+    let (fetch_code, _, fetch_stderr) = hub.command("repo", &["fetch", "origin"]);
+    assert_eq!((fetch_code, hub.head_of("repo")), (Some(0), ours), "{fetch_stderr}");
     // With a plain fetch into our own ref, the run is not continued either.
     let (before, refspec) = (hub.head_of("repo"), "+refs/handoff/runs/r:refs/handoff/runs/r");
     hub.repo.env.git(["fetch", "--quiet", "origin", refspec]).success();
     assert_ne!(hub.head_of("repo"), before);
-    let (code, _, said) = hub.command("repo", &["run", "r", "--via", "origin"]);
-    assert_eq!(code, Some(1), "{said}");
-    insta::assert_snapshot!(without_times(find_line(&said, "error: ")), @"error: cannot continue run r: entry 2 of the key SHA256:…: it is dated <time>, more than 5 minutes ahead of <time> here: the clock of the key SHA256:… is wrong, or the clock of this machine");
+    let (run_code, _, run_stderr) = hub.command("repo", &["run", "r", "--via", "origin"]);
+    assert_eq!(run_code, Some(1), "{run_stderr}");
+    insta::assert_snapshot!(without_times(find_line(&run_stderr, "error: ")), @"error: cannot continue run r: entry 2 of the key SHA256:…: it is dated <time>, more than 5 minutes ahead of <time> here: the clock of the key SHA256:… is wrong, or the clock of this machine");
 }
 
 /// The clock of this machine may be the wrong one, and the reason says so.
@@ -64,8 +64,8 @@ fn the_wrong_clock_may_be_the_local_one() {
     hub.clone("c", &[]);
     let mut command = hub.repo.env.command(crate::common::program_path(), "c");
     command.env("HANDOFF_CLOCK", "2026-06-04T03:00:00.000Z").args(["run", "r", "--via", "origin"]);
-    let said = hub.repo.env.ended(command).exit(1).stderr;
-    let error = masked(find_line(&said, "error: "));
+    let stderr = hub.repo.env.ended(command).exit(1).stderr;
+    let error = masked(find_line(&stderr, "error: "));
     let (_, why) = error.split_once(" ahead of ").unwrap();
     insta::assert_snapshot!(why, @"2026-06-04T03:00:00.000Z here: the clock of the key SHA256:… is wrong, or the clock of this machine");
 }
@@ -93,13 +93,13 @@ fn a_driver_does_not_follow_an_entry_that_is_dated_ahead() {
     wait_for("our ref", || hub.head_of("repo") == hub.head_of("hub.git"));
     let good = hub.head_of("repo");
     hub.append(&begun_and_crashed("i1"), ahead(6), None);
-    let (code, _, said) = hub.command("repo", &["close", "r"]);
-    assert_eq!(code, Some(3), "{said}");
-    let error = without_times(find_line(&said, "error: "));
+    let (code, _, stderr) = hub.command("repo", &["close", "r"]);
+    assert_eq!(code, Some(3), "{stderr}");
+    let error = without_times(find_line(&stderr, "error: "));
     let why = error.split_once(&format!("which cannot follow {good}: ")).unwrap().1;
     insta::assert_snapshot!(why, @"entry 4 of the key SHA256:…: it is dated <time>, more than 5 minutes ahead of <time> here: the clock of the driver 22222222222222222222222222222222 is wrong, or the clock of this machine");
     assert_eq!(hub.head_of("repo"), good);
-    let hint = find_line(&said, "hint: ").split_once("sets it back: ").unwrap().1.to_owned();
+    let hint = find_line(&stderr, "hint: ").split_once("sets it back: ").unwrap().1.to_owned();
     hub.repo.env.shell("repo", &hint).success();
     succeeds(driver);
     hub.ends_well(2);

@@ -102,12 +102,12 @@ fn a_result_that_the_remote_refuses_fails_alone() {
                   for c in $(git rev-list \"$new\" \"^$old\" 2>/dev/null); do \
                   git grep -q forbidden \"$c\" && { echo 'a secret was found' >&2; exit 1; }; done;; esac; done; exit 0";
     hub.hook("pre-receive", Some(refuse));
-    let (status, said) = hub
+    let (status, output) = hub
         .drive_with("repo", |command| {
             command.arg("--close");
         })
         .wait();
-    assert_eq!(status.code(), Some(4), "{said}");
+    assert_eq!(status.code(), Some(4), "{output}");
     let failed = hub.wait_for("item.reconciled", "bad");
     let reason = failed["reason"].as_str().unwrap();
     assert!(failed["status"] == "failed" && reason.starts_with("push-refused: "), "{failed}");
@@ -132,7 +132,7 @@ fn a_remote_that_was_set_back_gets_the_entries_again() {
 }
 
 #[test]
-fn a_poisoned_remote_is_named_and_can_be_set_back() {
+fn poisoned_remote_is_reported_and_can_be_reset() {
     let hub = Hub::new(&plan(&[item("i0", &works("3"))]));
     let driver = hub.drive("repo");
     hub.wait_for("item.fired", "i0");
@@ -151,9 +151,9 @@ fn a_poisoned_remote_is_named_and_can_be_set_back() {
     ];
     let bad = hub.repo.env.git_in("hub.git", bad).success().trim().to_owned();
     hub.repo.env.git_in("hub.git", ["update-ref", "refs/handoff/runs/r", &bad]).success();
-    let (status, said) = driver.wait();
-    assert_eq!(status.code(), Some(3), "{said}");
-    assert!(said.contains(&bad), "{said}");
+    let (status, output) = driver.wait();
+    assert_eq!(status.code(), Some(3), "{output}");
+    assert!(output.contains(&bad), "{output}");
     hub.repo.env.git_in("hub.git", ["update-ref", "refs/handoff/runs/r", &good]).success();
     succeeds(hub.drive("repo"));
     hub.ends_well(1);
@@ -166,10 +166,10 @@ fn another_run_of_the_same_name_is_refused() {
     hub.repo.env.write("other.json", &plan(&[item("other", "true")]).to_string());
     hub.repo.env.handoff_in("b", ["submit", "../other.json"]).success();
     assert!(hub.drive("repo").wait().0.success());
-    let (code, _, said) = hub.command("b", &["run", "r", "--via", "origin", "--json"]);
-    assert_eq!(code, Some(1), "{said}");
-    let refused: Value = serde_json::from_str(said.lines().last().unwrap_or_default()).unwrap_or_default();
-    assert_eq!(refused["code"].as_str().unwrap_or("diverged"), "diverged", "{said}");
+    let (code, _, stderr) = hub.command("b", &["run", "r", "--via", "origin", "--json"]);
+    assert_eq!(code, Some(1), "{stderr}");
+    let refused: Value = serde_json::from_str(stderr.lines().last().unwrap_or_default()).unwrap_or_default();
+    assert_eq!(refused["code"].as_str().unwrap_or("diverged"), "diverged", "{stderr}");
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn a_run_whose_ref_was_deleted_at_the_remote_is_put_back() {
 
 /// A host that takes beats and refuses the chain takes the result later.
 #[test]
-fn a_result_is_kept_while_the_host_refuses_the_chain() {
+fn result_survives_while_the_host_rejects_the_chain() {
     let hub = Hub::new(&plan(&items(1, "0.5")));
     let driver = hub.drive("repo");
     hub.wait_for("item.fired", "i0");
@@ -212,16 +212,16 @@ fn a_run_is_published_again_only_through_the_remote_that_had_it() {
     hub.repo.env.git(["init", "--quiet", "--bare", "../other.git"]).success();
     hub.repo.env.git(["remote", "add", "other", "../other.git"]).success();
     assert!(driver.kill());
-    let (code, _, said) = hub.command("repo", &["run", "r", "--via", "other"]);
+    let (code, _, stderr) = hub.command("repo", &["run", "r", "--via", "other"]);
     let expected = "error: the run \"r\" is shared through another remote, origin, and other does not have it\n\
                     hint: git handoff run r --via origin\n";
-    assert_eq!((code, said.as_str()), (Some(1), expected));
+    assert_eq!((code, stderr.as_str()), (Some(1), expected));
     assert_eq!(hub.repo.env.git_in("other.git", ["for-each-ref"]).success(), "");
 }
 
 /// Only the repository that drove a run without a remote knows whether its driver is dead.
 #[test]
-fn a_run_that_is_driven_without_a_remote_is_not_taken_from_its_driver() {
+fn run_driven_without_a_remote_stays_with_its_driver() {
     let hub = Hub::new(&plan(&items(1, "30")));
     let driver = hub.repo.start_with(&["run", "r"], |command| {
         command.env_remove("HANDOFF_CLOCK");
@@ -229,10 +229,10 @@ fn a_run_that_is_driven_without_a_remote_is_not_taken_from_its_driver() {
     wait_for("the worker", || !hub.lines("ran").is_empty());
     hub.repo.env.git(["push", "--quiet", "origin", "refs/handoff/runs/r", "refs/handoff/bases/r"]).success();
     hub.clone("b", &[]);
-    let (code, _, said) = hub.command("b", &["run", "r", "--via", "origin"]);
+    let (code, _, stderr) = hub.command("b", &["run", "r", "--via", "origin"]);
     let expected = "error: the item \"i0\" of the run \"r\" runs, and not here: another machine drives the run without \
                     --via, or did so";
-    assert_eq!((code, find_line(&said, "error: ")), (Some(5), expected));
+    assert_eq!((code, find_line(&stderr, "error: ")), (Some(5), expected));
     assert!(driver.kill());
     assert!(hub.of_kind("item.requeued").is_empty());
 }
@@ -256,8 +256,8 @@ fn a_driver_that_starts_after_a_cancellation_waits_for_the_lock() {
     hub.wait_for("item.fired", "i0");
     wait_for("the worker", || !hub.lines("ran").is_empty());
     first.signal(Signal::STOP);
-    let (code, _, said) = hub.command("repo", &["cancel", "r/i0", "--reason", "no longer wanted"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, _, stderr) = hub.command("repo", &["cancel", "r/i0", "--reason", "no longer wanted"]);
+    assert_eq!(code, Some(0), "{stderr}");
     assert_eq!(hub.drive("b").wait().0.code(), Some(4));
     let ran = hub.lines("ran");
     let begins = ran.iter().position(|line| line == "y").unwrap();
@@ -283,8 +283,8 @@ fn a_lock_is_free_only_when_the_cancelled_worker_has_ended() {
     wait_for("the worker", || !hub.lines("ran").is_empty());
     let second = hub.drive("b");
     hub.wait_for_beats(2);
-    let (code, _, said) = hub.command("repo", &["cancel", "r/i0", "--reason", "no longer wanted"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, _, stderr) = hub.command("repo", &["cancel", "r/i0", "--reason", "no longer wanted"]);
+    assert_eq!(code, Some(0), "{stderr}");
     for driver in [first, second] {
         assert_eq!(driver.wait().0.code(), Some(4));
     }

@@ -114,9 +114,9 @@ fn an_entry_with_a_wrong_tree_is_refused_and_its_key_can_be_dismissed() {
     let tip = hub.head_of("hub.git");
     let holder = hub.wait_for("item.fired", "i0")["driver"].as_str().unwrap().to_owned();
     for words in [&["dismiss", "r", &public][..], &["lost", "r", "--driver", &holder]] {
-        let (code, _, said) = hub.command("repo", words);
-        assert_eq!(code, Some(3), "{words:?}: {said}");
-        let error = find_line(&said, "error: ");
+        let (code, _, stderr) = hub.command("repo", words);
+        assert_eq!(code, Some(3), "{words:?}: {stderr}");
+        let error = find_line(&stderr, "error: ");
         let number = error.split("the tree of entry ").nth(1).unwrap().split(' ').next().unwrap();
         let refused = format!(
             "error: origin has the run \"r\" at commit {tip}, which cannot follow {good}: the tree of entry {number} does not \
@@ -125,16 +125,16 @@ fn an_entry_with_a_wrong_tree_is_refused_and_its_key_can_be_dismissed() {
         assert_eq!(masked(error), refused);
     }
     // A fetch stores the remote copy, and leaves our ref where it was.
-    let (_, _, said) = hub.command("repo", &["fetch", "origin"]);
-    assert_eq!(hub.head_of("repo"), good, "{said}");
-    let (code, _, said) = hub.command("repo", &["dismiss", "r", &public]);
-    assert_eq!(code, Some(3), "{said}");
-    let hint = find_line(&said, "hint: ");
+    let (_, _, stderr) = hub.command("repo", &["fetch", "origin"]);
+    assert_eq!(hub.head_of("repo"), good, "{stderr}");
+    let (code, _, dismiss_stderr) = hub.command("repo", &["dismiss", "r", &public]);
+    assert_eq!(code, Some(3), "{dismiss_stderr}");
+    let hint = find_line(&dismiss_stderr, "hint: ");
     let command = hint.split_once("sets it back: ").unwrap().1;
     assert!(command.contains(&tip) && command.contains(&good), "{command}");
     hub.repo.env.shell("repo", command).success();
-    let (code, _, said) = hub.command("repo", &["dismiss", "r", &public]);
-    assert_eq!(code, Some(0), "{said}");
+    let (dismiss_code, _, second_dismiss_stderr) = hub.command("repo", &["dismiss", "r", &public]);
+    assert_eq!(dismiss_code, Some(0), "{second_dismiss_stderr}");
     succeeds(driver);
     hub.ends_well(2);
 }
@@ -146,9 +146,9 @@ fn a_clone_does_not_join_behind_an_entry_with_a_wrong_tree() {
     hub.admit_b();
     hub.append_with_wrong_tree(&[Event::RunShared(RunShared { heartbeat: 200, lost_after: 2000 })]);
     hub.clone("c", &[]);
-    let (code, _, said) = hub.command("c", &["run", "r", "--via", "origin"]);
-    assert_eq!(code, Some(1), "{said}");
-    insta::assert_snapshot!(masked(find_line(&said, "error: ")), @r#"error: the run "r" of origin cannot be driven here: the tree of entry 2 does not have exactly what the entry names"#);
+    let (code, _, stderr) = hub.command("c", &["run", "r", "--via", "origin"]);
+    assert_eq!(code, Some(1), "{stderr}");
+    insta::assert_snapshot!(masked(find_line(&stderr, "error: ")), @r#"error: the run "r" of origin cannot be driven here: the tree of entry 2 does not have exactly what the entry names"#);
     let found = hub.repo.env.git_in("c", ["rev-parse", "--verify", "--quiet", "refs/handoff/runs/r"]);
     assert_ne!(found.status, Some(0), "{found}");
 }

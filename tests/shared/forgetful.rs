@@ -27,10 +27,10 @@ fn run(hub: &Hub, clone: &str) -> Driver {
 }
 
 fn json_of(hub: &Hub, clone: &str, words: &[&str]) -> Value {
-    let (_, out, said) = hub.command(clone, &[words, &["--json"]].concat());
+    let (_, out, stderr) = hub.command(clone, &[words, &["--json"]].concat());
     // A failure is on standard error.
-    let line = out.lines().last().or_else(|| said.lines().last()).unwrap_or_default();
-    serde_json::from_str(line).unwrap_or_else(|_| panic!("{out}{said}"))
+    let line = out.lines().last().or_else(|| stderr.lines().last()).unwrap_or_default();
+    serde_json::from_str(line).unwrap_or_else(|_| panic!("{out}{stderr}"))
 }
 
 /// Makes the remote unreadable, or readable again.
@@ -55,12 +55,12 @@ fn beat(hub: &Hub) -> Option<Value> {
 #[track_caller]
 fn leads_out(hub: &Hub, commands: &[&[&str]]) {
     for words in commands {
-        let (code, out, said) = hub.command("repo", words);
-        assert_eq!(code, Some(0), "{words:?}: {out}{said}");
+        let (code, out, stderr) = hub.command("repo", words);
+        assert_eq!(code, Some(0), "{words:?}: {out}{stderr}");
     }
     for name in ["origin/r", "mine"] {
-        let (_, out, said) = hub.command("repo", &["verify", name]);
-        assert!(!out.contains("TAMPERED") && !out.contains("CONFLICT"), "{name}: {out}{said}");
+        let (_, out, stderr) = hub.command("repo", &["verify", name]);
+        assert!(!out.contains("TAMPERED") && !out.contains("CONFLICT"), "{name}: {out}{stderr}");
     }
 }
 
@@ -87,19 +87,19 @@ fn a_driver_of_a_pushed_run_waits_for_the_command_of_a_person() {
 }
 
 #[test]
-fn what_is_shown_is_read_from_the_remote_first() {
+fn views_read_the_remote_first() {
     let hub = pushed(&plan(&items(2, "0")));
     succeeds(hub.drive("b"));
     let offline = json_of(&hub, "repo", &["status", "r", "--offline"]);
     assert_eq!((&offline["outcome"]["done"], &offline["remote"]), (&0.into(), &Value::Null));
-    let shown = json_of(&hub, "repo", &["graph", "r"]);
-    let done: u64 = shown["boxes"].as_array().unwrap().iter().filter_map(|one| one["statuses"]["done"].as_u64()).sum();
-    assert_eq!((&shown["remote"]["remote"], done), (&"origin".into(), 2));
+    let graph = json_of(&hub, "repo", &["graph", "r"]);
+    let done: u64 = graph["boxes"].as_array().unwrap().iter().filter_map(|one| one["statuses"]["done"].as_u64()).sum();
+    assert_eq!((&graph["remote"]["remote"], done), (&"origin".into(), 2));
     let status = json_of(&hub, "repo", &["status", "r"]);
     assert_eq!((&status["outcome"]["done"], &status["sealed"]), (&2.into(), &true.into()));
     assert_eq!(status["remote"], Value::Null, "nothing follows a seal");
-    let (code, _, said) = hub.command("repo", &["verify", "r"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, _, stderr) = hub.command("repo", &["verify", "r"]);
+    assert_eq!(code, Some(0), "{stderr}");
 }
 
 #[test]
@@ -109,20 +109,20 @@ fn a_run_is_watched_that_others_drive() {
     let watching = hub.repo.start_with(&["watch", "r"], |command| {
         command.current_dir(dir).env_remove("HANDOFF_CLOCK");
     });
-    wait_for("a first reading", || watching.said().lines().any(|line| line == "r: the same as on origin"));
+    wait_for("a first reading", || watching.stderr().lines().any(|line| line == "r: the same as on origin"));
     succeeds(hub.drive("b"));
-    let (status, said) = watching.wait();
-    assert!(status.success(), "{said}");
-    assert_eq!(find_line(&said, "r: 2 of 2"), "r: 2 of 2 done, sealed");
+    let (status, output) = watching.wait();
+    assert!(status.success(), "{output}");
+    assert_eq!(find_line(&output, "r: 2 of 2"), "r: 2 of 2 done, sealed");
 }
 
 #[test]
-fn what_could_not_be_read_is_shown_with_its_age_and_not_changed() {
+fn unreachable_remote_gives_old_state_with_its_age() {
     let hub = pushed(&plan(&items(1, "0")));
     rename(&hub, "hub.git", "away.git");
-    let (code, out, said) = hub.command("repo", &["status", "r"]);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(find_line(&said, "warning: ").starts_with("warning: cannot read \"r\" from origin: "), "{said}");
+    let (code, out, stderr) = hub.command("repo", &["status", "r"]);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(find_line(&stderr, "warning: ").starts_with("warning: cannot read \"r\" from origin: "), "{stderr}");
     let age = find_line(&out, "as of ");
     assert!(age.starts_with("as of 2026-06-04 ") && age.ends_with(" ago: origin could not be read"), "{age}");
     let status = json_of(&hub, "repo", &["status", "r"]);
@@ -133,8 +133,8 @@ fn what_could_not_be_read_is_shown_with_its_age_and_not_changed() {
         assert_eq!((&failure["code"], &failure["hint"]), (&"remote".into(), &hint.into()), "{words:?}: {failure}");
     }
     assert_eq!(hub.lines("ran").len(), 0);
-    let (code, out, said) = hub.command("repo", &["cancel", "r", "--offline"]);
-    assert_eq!((code, out.as_str()), (Some(0), "r: 3 entries, sealed\n"), "{said}");
+    let (cancel_code, cancel_out, cancel_stderr) = hub.command("repo", &["cancel", "r", "--offline"]);
+    assert_eq!((cancel_code, cancel_out.as_str()), (Some(0), "r: 3 entries, sealed\n"), "{cancel_stderr}");
 }
 
 #[test]
@@ -142,9 +142,9 @@ fn a_change_from_a_clone_that_does_not_drive_holds() {
     let hub = pushed(&plan(&[item("i0", &works("30")), item("i1", &works("0"))]));
     let driver = hub.drive("b");
     hub.wait_for("item.fired", "i0");
-    let (code, out, said) = hub.command("repo", &["cancel", "r/i0", "--reason", "no longer wanted"]);
-    assert_eq!((code, out.as_str()), (Some(0), "r: 1 entry\n"), "{said}");
-    assert_eq!(find_line(&said, "r: read"), "r: read new entries from origin");
+    let (code, out, stderr) = hub.command("repo", &["cancel", "r/i0", "--reason", "no longer wanted"]);
+    assert_eq!((code, out.as_str()), (Some(0), "r: 1 entry\n"), "{stderr}");
+    assert_eq!(find_line(&stderr, "r: read"), "r: read new entries from origin");
     assert_eq!(hub.wait_for("item.cancelled", "i0")["reason"], "no longer wanted");
     assert_eq!(driver.wait().0.code(), Some(4));
 }
@@ -153,8 +153,8 @@ fn a_change_from_a_clone_that_does_not_drive_holds() {
 #[test]
 fn a_change_of_a_pushed_run_is_on_its_remote() {
     let hub = pushed(&plan(&items(2, "0")));
-    let (code, _, said) = hub.command("repo", &["cancel", "r/i0"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, _, stderr) = hub.command("repo", &["cancel", "r/i0"]);
+    assert_eq!(code, Some(0), "{stderr}");
     assert_eq!(hub.of_kind("item.cancelled").len(), 1);
     assert_eq!(hub.drive("b").wait().0.code(), Some(4));
     assert_eq!(hub.lines("ran"), ["i1 1"]);
@@ -185,12 +185,12 @@ fn a_run_that_no_other_drives_is_driven_here_and_not_shared() {
     let listed = json_of(&hub, "b", &["fetch", "origin"]);
     assert_eq!(listed["refs"].as_array().map(Vec::len), Some(2), "{listed}");
     fs::write(hub.repo.path("go"), "").unwrap();
-    let (status, said) = alone.wait();
-    assert!(status.success(), "{said}");
-    assert_eq!(find_line(&said, "hint: git handoff push"), "hint: git handoff push origin r");
+    let (status, output) = alone.wait();
+    assert!(status.success(), "{output}");
+    assert_eq!(find_line(&output, "hint: git handoff push"), "hint: git handoff push origin r");
     assert_eq!(hub.entries().len(), before, "nothing was pushed");
-    let (code, _, said) = hub.command("repo", &["push", "origin", "r"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, _, stderr) = hub.command("repo", &["push", "origin", "r"]);
+    assert_eq!(code, Some(0), "{stderr}");
     assert_eq!(beat(&hub), None, "the remote has everything");
     succeeds(hub.drive("b"));
     hub.ends_well(2);
@@ -203,9 +203,9 @@ fn a_driver_elsewhere_respects_one_that_drives_alone_until_it_is_lost() {
     hub.wait_for_beats(1);
     let other = hub.drive("b");
     let is_waiting =
-        |said: String| said.lines().any(|line| line.contains(" drives the run, not shared: waiting until"));
-    wait_for("the other to wait", || is_waiting(other.said()));
-    let number = |hub: &Hub| beat(hub).and_then(|beat| beat["beat"].as_u64()).unwrap_or_default();
+        |text: String| text.lines().any(|line| line.contains(" drives the run, not shared: waiting until"));
+    wait_for("the other to wait", || is_waiting(other.stderr()));
+    let number = |shared_hub: &Hub| beat(shared_hub).and_then(|beat| beat["beat"].as_u64()).unwrap_or_default();
     // Longer than a silent driver would be respected.
     let until = number(&hub) + 5;
     wait_for("more beats", || number(&hub) >= until);
@@ -218,21 +218,21 @@ fn a_driver_elsewhere_respects_one_that_drives_alone_until_it_is_lost() {
 }
 
 #[test]
-fn two_chains_of_one_run_are_named_with_a_way_out() {
+fn two_chains_of_one_run_give_a_hint() {
     let hub = pushed(&plan(&items(2, "0")));
-    let (code, _, said) = hub.command("repo", &["cancel", "r/i0", "--offline"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, _, stderr) = hub.command("repo", &["cancel", "r/i0", "--offline"]);
+    assert_eq!(code, Some(0), "{stderr}");
     assert_eq!(hub.of_kind("item.cancelled").len(), 0);
     succeeds(hub.drive("b"));
     for words in [&["run", "r"][..], &["cancel", "r"]] {
         let failure = json_of(&hub, "repo", words);
         assert_eq!(failure["code"], "driven-twice", "{failure}");
     }
-    let (code, _, said) = hub.command("repo", &["push", "origin", "r"]);
-    assert_eq!(code, Some(1), "{said}");
+    let (push_code, _, push_stderr) = hub.command("repo", &["push", "origin", "r"]);
+    assert_eq!(push_code, Some(1), "{push_stderr}");
     let way_out = "hint: git handoff adopt-run r --id ID && git handoff delete r && git handoff fetch origin r   \
                    # keeps both: yours as ID, and the one of origin as origin/r";
-    assert_eq!(find_line(&said, "hint: "), way_out);
+    assert_eq!(find_line(&push_stderr, "hint: "), way_out);
     leads_out(&hub, &[&["adopt-run", "r", "--id", "mine"], &["delete", "--yes", "r"], &["fetch", "origin", "r"]]);
 }
 
@@ -240,18 +240,18 @@ fn two_chains_of_one_run_are_named_with_a_way_out() {
 #[test]
 fn two_ends_of_one_run_are_a_conflict_with_a_way_out() {
     let hub = pushed(&plan(&items(1, "0")));
-    let (code, _, said) = hub.command("repo", &["run", "r", "--offline"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, _, stderr) = hub.command("repo", &["run", "r", "--offline"]);
+    assert_eq!(code, Some(0), "{stderr}");
     succeeds(hub.drive("b"));
-    let (_, _, said) = hub.command("repo", &["fetch", "origin"]);
-    assert_eq!(json_of(&hub, "repo", &["verify", "origin/r"])["failure"], "conflict", "{said}");
+    let (_, _, fetch_stderr) = hub.command("repo", &["fetch", "origin"]);
+    assert_eq!(json_of(&hub, "repo", &["verify", "origin/r"])["failure"], "conflict", "{fetch_stderr}");
     let ours = json_of(&hub, "repo", &["verify", "r"]);
     assert_eq!(ours["failure"], "conflict", "{ours}");
     let anchor = &ours["checks"]["anchor"];
     assert_eq!(anchor["codes"], serde_json::json!(["driven-twice"]), "{ours}");
-    let (_, _, said) = hub.command("repo", &["verify", "r"]);
+    let (_, _, verify_stderr) = hub.command("repo", &["verify", "r"]);
     let way_out = "hint: git handoff adopt-run r --id ID && git handoff delete r   # keeps both";
-    assert!(said.lines().any(|line| line == way_out), "{said}");
+    assert!(verify_stderr.lines().any(|line| line == way_out), "{verify_stderr}");
     leads_out(&hub, &[&["adopt-run", "r", "--id", "mine"], &["delete", "--yes", "r"]]);
 }
 
@@ -265,13 +265,13 @@ fn a_clone_that_does_not_drive_looks_after_drivers() {
     let listed = json_of(&hub, "repo", &["status", "r", "--drivers"]);
     assert_eq!((&listed["remote"], &listed["drivers"][0]["holds"][0]), (&"origin".into(), &"i0".into()));
     assert!(first.kill());
-    let (code, _, said) = hub.command("repo", &["lost", "r", "--driver", &id[..8]]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, _, stderr) = hub.command("repo", &["lost", "r", "--driver", &id[..8]]);
+    assert_eq!(code, Some(0), "{stderr}");
     assert_eq!(hub.wait_for("item.requeued", "i0")["because"], "told");
-    let (code, _, said) = hub.command("repo", &["cancel", "r"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (cancel_code, _, cancel_stderr) = hub.command("repo", &["cancel", "r"]);
+    assert_eq!(cancel_code, Some(0), "{cancel_stderr}");
     assert_eq!(hub.of_kind("run.sealed").len(), 1);
-    let (code, cleaned, said) = hub.command("repo", &["clean", "--remote", "--force", "r"]);
-    assert_eq!((code, cleaned.lines().count()), (Some(0), 1), "{cleaned}{said}");
+    let (clean_code, cleaned, clean_stderr) = hub.command("repo", &["clean", "--remote", "--force", "r"]);
+    assert_eq!((clean_code, cleaned.lines().count()), (Some(0), 1), "{cleaned}{clean_stderr}");
     assert_eq!(beat(&hub), None);
 }

@@ -41,7 +41,7 @@ fn a_driver_that_dies_at_its_start_leaves_nothing_behind() {
 
 /// The machine may die again, so one with a free slot goes on with what it lost.
 #[test]
-fn what_a_killed_driver_lost_goes_to_another_with_a_free_slot() {
+fn items_of_a_killed_driver_go_to_a_free_slot() {
     let hub = hub();
     hub.clone("b", &[]);
     let first = hub.drive("repo");

@@ -51,14 +51,14 @@ impl Hub {
     /// Runs a command that must fail with this exit code and error code, and with these words, and
     /// change no ref.
     #[track_caller]
-    fn refuses(&self, clone: &str, command: &str, wanted: (i32, &str), words: &str) {
+    fn refuses(&self, clone: &str, command: &str, expected: (i32, &str), words: &str) {
         let before = (self.refs(clone), self.refs("hub.git"));
         let all: Vec<&str> = command.split(' ').chain(["--json"]).collect();
-        let (code, out, said) = self.command(clone, &all);
-        let all = format!("{command} in {clone}: {out}{said}");
-        assert_eq!((code, error_code(&said).as_str()), (Some(wanted.0), wanted.1), "{all}");
-        assert!(all.contains(words), "{all}");
-        assert_eq!((self.refs(clone), self.refs("hub.git")), before, "{all}");
+        let (code, out, stderr) = self.command(clone, &all);
+        let second_all = format!("{command} in {clone}: {out}{stderr}");
+        assert_eq!((code, error_code(&stderr).as_str()), (Some(expected.0), expected.1), "{second_all}");
+        assert!(second_all.contains(words), "{second_all}");
+        assert_eq!((self.refs(clone), self.refs("hub.git")), before, "{second_all}");
     }
 }
 
@@ -102,11 +102,11 @@ fn a_run_of_a_later_version_is_left_alone() {
         {
             hub.refuses("repo", command, (1, "chain"), words);
         }
-        for (command, wanted) in [(&["verify", "r"][..], 3), (&["fetch", "origin"], 1)] {
+        for (command, expected) in [(&["verify", "r"][..], 3), (&["fetch", "origin"], 1)] {
             let before = (hub.refs("repo"), hub.refs("hub.git"));
-            let (code, out, said) = hub.command("repo", command);
-            let (all, words) = (format!("{out}{said}"), words.replace('\\', ""));
-            assert!(code == Some(wanted) && all.contains(&words) && all.contains(&later[..7]), "{command:?}: {all}");
+            let (code, out, stderr) = hub.command("repo", command);
+            let (all, words) = (format!("{out}{stderr}"), words.replace('\\', ""));
+            assert!(code == Some(expected) && all.contains(&words) && all.contains(&later[..7]), "{command:?}: {all}");
             assert_eq!((hub.refs("repo"), hub.refs("hub.git")), before, "{command:?}: {all}");
         }
         assert_eq!(hub.lines("ran"), ["x"], "nothing ran again");

@@ -18,12 +18,12 @@ fn a_driver_with_a_full_disk_leaves_the_work_to_others() {
     let small = hub.repo.path("small");
     hub.repo.config("handoff.workspace.root", small.to_str().unwrap());
     let mut full = hub.drive("repo");
-    wait_for("a driver that takes no work", || full.is_over() || full.said().contains("nothing more is started"));
-    assert!(!full.is_over(), "{}", full.said());
-    let (status, said) = hub.drive("near").wait();
-    assert_eq!(status.code(), Some(0), "{said}");
-    let (status, said) = full.wait();
-    assert_eq!(status.code(), Some(0), "{said}");
+    wait_for("a driver that takes no work", || full.is_over() || full.stderr().contains("nothing more is started"));
+    assert!(!full.is_over(), "{}", full.stderr());
+    let (status, output) = hub.drive("near").wait();
+    assert_eq!(status.code(), Some(0), "{output}");
+    let (full_status, full_output) = full.wait();
+    assert_eq!(full_status.code(), Some(0), "{full_output}");
     hub.ends_well(4);
     // Nothing failed, and each attempt on the full disk was handed back.
     assert!(hub.of_kind("item.retried").is_empty());
@@ -40,27 +40,28 @@ fn a_machine_without_a_program_declines_the_item() {
     hub.wait_for("item.reconciled", "plain");
     let why = "the program `special` is not installed here";
     let note = format!("made: cannot be run here: {why}; it is left to other machines");
-    wait_for("the note", || lacking.is_over() || lacking.said().lines().any(|line| line == note));
-    assert!(!lacking.is_over(), "{}", lacking.said());
+    wait_for("the note", || lacking.is_over() || lacking.stderr().lines().any(|line| line == note));
+    assert!(!lacking.is_over(), "{}", lacking.stderr());
     // Its beat says so, and `status` shows it.
     let declines = || {
         let (_, out, err) = hub.command("repo", &["status", "--drivers", "--json", "r"]);
-        let shown: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
-        shown["drivers"][0]["declines"].clone()
+        let drivers_report: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
+        drivers_report["drivers"][0]["declines"].clone()
     };
     wait_for("a beat", || declines() == json!([{ "why": why, "items": ["made"] }]));
     let (_, out, _) = hub.command("repo", &["status", "--drivers", "r"]);
     assert!(out.lines().any(|line| line.ends_with(&format!("does not run made; it lacks: {why}"))), "{out}");
     // So do `status` and `waiting`, since no driver can run it.
     let line = |command: &[&str], start: &str| {
-        let (_, out, err) = hub.command("repo", command);
-        let line = out.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{out}{err}"));
+        let (_, second_out, err) = hub.command("repo", command);
+        let line =
+            second_out.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{second_out}{err}"));
         line.split_once(" lacks: ").unwrap().1.to_owned()
     };
     assert_eq!(line(&["status", "r"], "made: declined by every driver: driver "), why);
     assert_eq!(line(&["waiting"], "r/made: declined by every driver: driver "), why);
-    let (_, out, _) = hub.command("repo", &["waiting", "--json"]);
-    let waiting: Value = serde_json::from_str(&out).unwrap();
+    let (_, waiting_out, _) = hub.command("repo", &["waiting", "--json"]);
+    let waiting: Value = serde_json::from_str(&waiting_out).unwrap();
     assert_eq!((&waiting["declined"][0]["item"], &waiting["declined"][0]["byAll"]), (&"made".into(), &true.into()));
     hub.clone("able", &[]);
     hub.repo.env.write("bin/special", "#!/bin/sh\n");
@@ -73,10 +74,10 @@ fn a_machine_without_a_program_declines_the_item() {
         with.push(path);
         command.env("PATH", with);
     });
-    let (status, said) = able.wait();
-    assert_eq!(status.code(), Some(0), "{said}");
-    let (status, said) = lacking.wait();
-    assert_eq!(status.code(), Some(0), "{said}");
+    let (status, output) = able.wait();
+    assert_eq!(status.code(), Some(0), "{output}");
+    let (lacking_status, lacking_output) = lacking.wait();
+    assert_eq!(lacking_status.code(), Some(0), "{lacking_output}");
     hub.ends_well(3);
     assert!(hub.of_kind("item.retried").is_empty() && hub.of_kind("item.requeued").is_empty());
 }
@@ -107,12 +108,12 @@ fn a_driver_ends_when_its_own_key_is_revoked() {
     let line = hub.repo.env.handoff(["key"]).success();
     let key: Vec<&str> = line.split_whitespace().skip_while(|word| !word.starts_with("ssh-")).collect();
     hub.repo.env.write("key.pub", &key.join(" "));
-    let key = fingerprint(&hub, "key.pub");
-    revoke(&hub, "repo", &key);
-    let (status, said) = driver.wait();
-    assert_eq!(status.code(), Some(1), "{said}");
-    let error = format!("error: the key {key}, with which this driver of the run \"r\" signs, is revoked here");
-    assert!(said.lines().any(|line| line == error), "{said}");
+    let second_key = fingerprint(&hub, "key.pub");
+    revoke(&hub, "repo", &second_key);
+    let (status, output) = driver.wait();
+    assert_eq!(status.code(), Some(1), "{output}");
+    let error = format!("error: the key {second_key}, with which this driver of the run \"r\" signs, is revoked here");
+    assert!(output.lines().any(|row| row == error), "{output}");
     // Nothing was recorded with it since.
     assert_eq!(hub.entries().last().unwrap()["kind"], "item.fired");
 }
@@ -129,28 +130,28 @@ fn a_driver_takes_nothing_more_from_a_key_that_is_revoked_while_it_runs() {
     let key = fingerprint(&hub, "b/key.pub");
     revoke(&hub, "repo", &key);
     let note = format!("the key {key} is revoked here: nothing more is taken from it");
-    wait_for("the note", || first.said().lines().any(|line| line == note));
+    wait_for("the note", || first.stderr().lines().any(|line| line == note));
     hub.repo.env.write("go", "");
     hub.wait_for("item.reconciled", "b");
-    let (status, said) = first.wait();
-    assert_eq!(status.code(), Some(3), "{said}");
-    assert!(said.contains(&format!("of the key {key}: the key is revoked here")), "{said}");
+    let (status, output) = first.wait();
+    assert_eq!(status.code(), Some(3), "{output}");
+    assert!(output.contains(&format!("of the key {key}: the key is revoked here")), "{output}");
     assert_eq!(hub.repo.item("r", "b").status, "running");
 }
 
 #[test]
-fn a_driver_that_does_not_wait_for_a_decision_says_who_takes_the_run_up_again() {
+fn driver_that_does_not_wait_names_the_next_command() {
     let approval = json!({ "id": "sign-off", "executor": "approval", "depends_on": ["a"] });
     let hub = Hub::new(&plan(&[item("a", "echo x >outputs/x"), approval, after("b", &["sign-off"], "true")]));
-    let (status, said) = hub.drive("repo").wait();
-    assert_eq!(status.code(), Some(4), "{said}");
+    let (status, output) = hub.drive("repo").wait();
+    assert_eq!(status.code(), Some(4), "{output}");
     let again = "git handoff run r --via origin";
     let line = format!("no driver waits for the decision; who decides takes the run up again: {again}");
-    assert!(said.lines().any(|said| said == line), "{said}");
-    let (code, _, said) = hub.command("repo", &["approve", "r/sign-off"]);
-    assert_eq!((code, find_line(&said, "hint: ")), (Some(0), format!("hint: {again}").as_str()));
-    let (status, said) = hub.drive("repo").wait();
-    assert_eq!(status.code(), Some(0), "{said}");
+    assert!(output.lines().any(|text| text == line), "{output}");
+    let (code, _, stderr) = hub.command("repo", &["approve", "r/sign-off"]);
+    assert_eq!((code, find_line(&stderr, "hint: ")), (Some(0), format!("hint: {again}").as_str()));
+    let (second_status, second_output) = hub.drive("repo").wait();
+    assert_eq!(second_status.code(), Some(0), "{second_output}");
     assert_eq!(hub.of_kind("run.sealed").len(), 1);
 }
 
@@ -166,25 +167,25 @@ fn a_driver_without_slots_joins_and_leaves_the_work_to_others() {
         command.current_dir(dir).env_remove("HANDOFF_CLOCK");
     });
     let note = "r: joined without working: other drivers run its items";
-    wait_for("the note", || watching.said().lines().any(|line| line == note));
+    wait_for("the note", || watching.stderr().lines().any(|line| line == note));
     hub.wait_for_beats(2);
     // It would have had time to claim the items that are ready.
     std::thread::sleep(std::time::Duration::from_secs(1));
     assert_eq!(hub.of_kind("item.fired").len(), 1);
-    let (_, out, said) = hub.command("b", &["status", "r", "--json"]);
-    let status: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{said}"));
+    let (_, out, stderr) = hub.command("b", &["status", "r", "--json"]);
+    let status: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{stderr}"));
     assert_eq!(status["pace"], Value::Null, "no item ended yet");
     hub.repo.env.write("go", "");
-    for driver in [driver, watching] {
-        let (status, said) = driver.wait();
-        assert_eq!(status.code(), Some(0), "{said}");
+    for any_driver in [driver, watching] {
+        let (driver_status, output) = any_driver.wait();
+        assert_eq!(driver_status.code(), Some(0), "{output}");
     }
     hub.ends_well(4);
     let fired = hub.of_kind("item.fired");
     assert!(fired.iter().all(|entry| entry["driver"] == fired[0]["driver"]), "{fired:?}");
-    let (code, _, said) = hub.command("b", &["run", "r", "-j", "0"]);
-    assert_eq!(code, Some(2), "{said}");
-    assert_eq!(find_line(&said, "error: "), "error: --jobs 0 runs nothing here, so it needs --via");
+    let (code, _, run_stderr) = hub.command("b", &["run", "r", "-j", "0"]);
+    assert_eq!(code, Some(2), "{run_stderr}");
+    assert_eq!(find_line(&run_stderr, "error: "), "error: --jobs 0 runs nothing here, so it needs --via");
 }
 
 #[test]
@@ -195,14 +196,16 @@ fn status_estimates_the_end_from_the_last_items() {
     let driver = hub.drive("repo");
     wait_for("eight ends", || hub.of_kind("item.reconciled").len() == 8);
     hub.wait_for("item.fired", "w1");
-    let (_, out, said) = hub.command("repo", &["status", "r", "--json"]);
-    let status: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{said}"));
+    let (_, out, stderr) = hub.command("repo", &["status", "r", "--json"]);
+    let status: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{stderr}"));
     let pace = &status["pace"];
     let of = |field: &str| pace[field].as_u64().unwrap_or_else(|| panic!("{status}"));
     assert_eq!((of("items"), of("leftMs")), (7, of("withinMs") * 2 / 7));
-    let (_, out, _) = hub.command("repo", &["status", "r"]);
-    assert!(out.lines().any(|line| line.starts_with("about ") && line.contains(" left, as the last 7 items took ")));
+    let (_, status_out, _) = hub.command("repo", &["status", "r"]);
+    assert!(
+        status_out.lines().any(|line| line.starts_with("about ") && line.contains(" left, as the last 7 items took "))
+    );
     hub.repo.env.write("go", "");
-    let (status, said) = driver.wait();
-    assert_eq!(status.code(), Some(0), "{said}");
+    let (driver_status, output) = driver.wait();
+    assert_eq!(driver_status.code(), Some(0), "{output}");
 }

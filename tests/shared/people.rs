@@ -12,16 +12,16 @@ fn a_shared_run_is_driven_only_through_its_remote() {
     let driver = hub.drive("repo");
     hub.wait_for("item.fired", "i0");
     assert!(driver.kill());
-    let (code, _, said) = hub.command("repo", &["run", "r", "--offline"]);
+    let (code, _, stderr) = hub.command("repo", &["run", "r", "--offline"]);
     assert_eq!(code, Some(1));
-    assert_eq!(find_line(&said, "error: "), "error: the run \"r\" is shared through origin");
-    assert_eq!(find_line(&said, "hint: "), "hint: git handoff run r --via origin");
-    let (code, _, said) = hub.command("repo", &["run", "--via", "origin"]);
-    assert_eq!(code, Some(2), "{said}");
+    assert_eq!(find_line(&stderr, "error: "), "error: the run \"r\" is shared through origin");
+    assert_eq!(find_line(&stderr, "hint: "), "hint: git handoff run r --via origin");
+    let (run_code, _, run_stderr) = hub.command("repo", &["run", "--via", "origin"]);
+    assert_eq!(run_code, Some(2), "{run_stderr}");
 }
 
 #[test]
-fn what_people_decide_goes_to_the_remote_and_the_holder_stops() {
+fn decisions_reach_the_remote_and_stop_the_worker() {
     let hub = Hub::new(&plan(&[item("i0", &works("30")), item("i1", &works("0.1"))]));
     hub.clone("b", &[]);
     let first = hub.drive("repo");
@@ -30,15 +30,15 @@ fn what_people_decide_goes_to_the_remote_and_the_holder_stops() {
     wait_for("the clone", || {
         hub.repo.env.git_in("b", ["rev-parse", "--verify", "--quiet", "refs/handoff/runs/r"]).status == Some(0)
     });
-    let (code, _, said) = hub.command("b", &["cancel", "r/i0", "--reason", "no longer wanted"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, _, stderr) = hub.command("b", &["cancel", "r/i0", "--reason", "no longer wanted"]);
+    assert_eq!(code, Some(0), "{stderr}");
     assert_eq!(hub.wait_for("item.cancelled", "i0")["reason"], "no longer wanted");
     for driver in [first, second] {
         // The run has settled, and not every item is done.
         assert_eq!(driver.wait().0.code(), Some(4));
     }
-    let (code, _, said) = hub.command("repo", &["close", "r"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (close_code, _, close_stderr) = hub.command("repo", &["close", "r"]);
+    assert_eq!(close_code, Some(0), "{close_stderr}");
     assert_eq!(hub.of_kind("run.sealed").len(), 1);
 }
 
@@ -51,27 +51,31 @@ fn drivers_are_listed_and_one_is_declared_lost() {
     let id = hub.wait_for("item.fired", "i0")["driver"].as_str().unwrap().to_owned();
     let second = hub.drive("b");
     hub.wait_for_beats(2);
-    let (code, listed, said) = hub.command("b", &["status", "r", "--drivers", "--json"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, listed, stderr) = hub.command("b", &["status", "r", "--drivers", "--json"]);
+    assert_eq!(code, Some(0), "{stderr}");
     let listed: Value = serde_json::from_str(&listed).unwrap();
     let drivers = listed["drivers"].as_array().unwrap();
     let holder = drivers.iter().find(|driver| driver["driver"] == id.as_str()).unwrap();
     assert_eq!((drivers.len(), &holder["state"], &holder["holds"][0]), (2, &"alive".into(), &"i0".into()));
     assert!(first.kill());
-    let (code, told, said) = hub.command("b", &["lost", "r", "--driver", &id[..8]]);
-    assert_eq!((code, told.as_str()), (Some(0), format!("taken from driver {}: i0\n", &id[..8]).as_str()), "{said}");
+    let (lost_code, stdout, lost_stderr) = hub.command("b", &["lost", "r", "--driver", &id[..8]]);
+    assert_eq!(
+        (lost_code, stdout.as_str()),
+        (Some(0), format!("taken from driver {}: i0\n", &id[..8]).as_str()),
+        "{lost_stderr}"
+    );
     assert_eq!(hub.wait_for("item.requeued", "i0")["because"], "told");
     succeeds(second);
     hub.ends_well(1);
-    let (code, _, said) = hub.command("b", &["lost", "r", "--driver", "zzz"]);
-    assert_eq!(code, Some(2), "{said}");
-    let (code, cleaned, said) = hub.command("b", &["clean", "--remote", "--force", "r"]);
-    assert_eq!((code, cleaned.lines().count()), (Some(0), 1), "{cleaned}{said}");
+    let (unknown_driver_code, _, unknown_driver_stderr) = hub.command("b", &["lost", "r", "--driver", "zzz"]);
+    assert_eq!(unknown_driver_code, Some(2), "{unknown_driver_stderr}");
+    let (clean_code, cleaned, clean_stderr) = hub.command("b", &["clean", "--remote", "--force", "r"]);
+    assert_eq!((clean_code, cleaned.lines().count()), (Some(0), 1), "{cleaned}{clean_stderr}");
     assert_eq!(hub.repo.env.git_in("hub.git", ["for-each-ref", "refs/handoff/drivers"]).success(), "");
 }
 
 #[test]
-fn what_a_dismissed_key_holds_is_taken_over_at_once() {
+fn items_of_a_dismissed_key_are_reassigned_at_once() {
     let hub = Hub::new(&plan(&[item("i0", "test $HANDOFF_ATTEMPT = 2 || sleep 60; echo x >outputs/x")]));
     hub.repo.env.git(["config", "--global", "handoff.lostAfter", "1h"]).success();
     hub.clone("b", &[]);
@@ -87,15 +91,15 @@ fn what_a_dismissed_key_holds_is_taken_over_at_once() {
     hub.repo.env.git(["push", "--quiet", "origin", "refs/handoff/runs/r"]).success();
     let other = hub.drive("b");
     hub.wait_for("item.fired", "i0");
-    let own = hub.drive("repo");
+    let second_own = hub.drive("repo");
     hub.wait_for_beats(2);
-    let (code, _, said) = hub.command("repo", &["dismiss", "r", key.to_str().unwrap()]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, _, stderr) = hub.command("repo", &["dismiss", "r", key.to_str().unwrap()]);
+    assert_eq!(code, Some(0), "{stderr}");
     assert_eq!(hub.wait_for("item.requeued", "i0")["because"], "dismissed");
-    succeeds(own);
+    succeeds(second_own);
     hub.ends_well(1);
-    let (status, said) = other.wait();
-    assert!(!status.success() || said.lines().any(|line| line == "r: 1 of 1 done, sealed"), "{said}");
+    let (status, output) = other.wait();
+    assert!(!status.success() || output.lines().any(|line| line == "r: 1 of 1 done, sealed"), "{output}");
 }
 
 /// A clone that submitted a run has the entries of other drivers after a fetch, and verifies them.
@@ -106,15 +110,15 @@ fn a_clone_that_only_fetches_has_the_entries_of_a_shared_run() {
     pushed.success();
     hub.clone("b", &[]);
     succeeds(hub.drive("b"));
-    let (code, fetched, said) = hub.command("repo", &["fetch", "origin", "--json"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, fetched, stderr) = hub.command("repo", &["fetch", "origin", "--json"]);
+    assert_eq!(code, Some(0), "{stderr}");
     let fetched: Value = serde_json::from_str(&fetched).unwrap();
     assert_eq!(fetched["followed"], serde_json::json!(["r"]));
     let head = |of: &str| hub.repo.env.git_in("repo", ["rev-parse", of]).success();
     assert_eq!(head("refs/handoff/runs/r"), head("refs/handoff/remotes/origin/runs/r"));
     for name in ["r", "origin/r"] {
-        let (code, out, said) = hub.command("repo", &["verify", name]);
-        assert_eq!(code, Some(0), "{out}{said}");
+        let (verify_code, out, verify_stderr) = hub.command("repo", &["verify", name]);
+        assert_eq!(verify_code, Some(0), "{out}{verify_stderr}");
     }
 }
 
@@ -128,8 +132,8 @@ fn one_key_submits_in_one_clone_and_seals_in_another() {
     succeeds(hub.drive("b"));
     hub.repo.env.handoff(["submit", "../plan.json", "--id", "s"]).success();
     for words in [&["fetch", "origin"][..], &["push", "origin", "--all"], &["verify", "r"], &["verify", "s"]] {
-        let (code, out, said) = hub.command("repo", words);
-        assert!(code == Some(0) || words[1] == "s", "{words:?}: {out}{said}");
+        let (code, out, stderr) = hub.command("repo", words);
+        assert!(code == Some(0) || words[1] == "s", "{words:?}: {out}{stderr}");
     }
     hub.ends_well(1);
 }

@@ -43,8 +43,8 @@ fn no_schedule_breaks_what_drivers_rely_on() {
     let mut steps = 0;
     for round in 0..ROUNDS {
         let world = walk(Design { without: None }, round);
-        assert!(world.bad.is_empty(), "round {round}: {:?}:\n{}", world.bad, world.told.join("\n"));
-        steps += world.told.len();
+        assert!(world.bad.is_empty(), "round {round}: {:?}:\n{}", world.bad, world.trace.join("\n"));
+        steps += world.trace.len();
     }
     assert!(steps > 10_000, "only {steps} steps");
 }

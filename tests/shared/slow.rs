@@ -46,11 +46,11 @@ fn a_driver_that_is_too_slow_and_alone_ends_with_a_hint() {
     let hub = Hub::new(&plan(&items(3, "0")));
     hub.repo.env.git(["config", "--global", "handoff.queue.default.concurrency", "1"]).success();
     hub.slow_down("3");
-    let (status, said) = hub.drive("repo").wait();
-    assert_eq!(status.code(), Some(1), "{said}");
-    let error = find_line(&said, "error: ");
-    assert!(error.ends_with("and no other driver of the run is alive"), "{said}");
-    insta::assert_snapshot!(find_line(&said, "hint: "), @"hint: git config handoff.heartbeat 1m   # before a run is first shared; this one: from a machine nearer to the remote");
+    let (status, output) = hub.drive("repo").wait();
+    assert_eq!(status.code(), Some(1), "{output}");
+    let error = find_line(&output, "error: ");
+    assert!(error.ends_with("and no other driver of the run is alive"), "{output}");
+    insta::assert_snapshot!(find_line(&output, "hint: "), @"hint: git config handoff.heartbeat 1m   # before a run is first shared; this one: from a machine nearer to the remote");
     assert_eq!((hub.of_kind("item.fired").len(), hub.of_kind("item.requeued").len()), (1, 1));
     assert!(hub.lines("ran").is_empty());
 }
@@ -67,10 +67,10 @@ fn an_item_is_claimed_until_its_worker_starts() {
     hub.hook("pre-receive", Some("sleep 0.3"));
     let driver = hub.drive("repo");
     let statuses = || {
-        let (_, out, said) = hub.command("repo", &["status", "r", "--json"]);
-        let shown: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{said}"));
+        let (_, out, stderr) = hub.command("repo", &["status", "r", "--json"]);
+        let status: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{stderr}"));
         let count =
-            |word: &str| shown["items"].as_array().unwrap().iter().filter(|item| item["status"] == word).count();
+            |word: &str| status["items"].as_array().unwrap().iter().filter(|item| item["status"] == word).count();
         (count("running"), count("claimed"))
     };
     wait_for("a claim beside a running item", || matches!(statuses(), (1, 1..)));
@@ -101,13 +101,13 @@ fn a_push_ends_only_when_it_stands_still() {
     hub.hook("pre-receive", Some("for i in 1 2 3 4 5 6 7 8 9 10; do echo working >&2; sleep 0.3; done"));
     succeeds(hub.drive("repo"));
     hub.ends_well(1);
-    let hub = Hub::new(&plan(&items(1, "0")));
-    hub.repo.env.git(["config", "--global", "handoff.remoteTimeout", "1s"]).success();
-    hub.hook("pre-receive", Some("sleep 1000"));
-    let (status, said) = hub.drive("repo").wait();
-    assert_ne!(status.code(), Some(0), "{said}");
+    let second_hub = Hub::new(&plan(&items(1, "0")));
+    second_hub.repo.env.git(["config", "--global", "handoff.remoteTimeout", "1s"]).success();
+    second_hub.hook("pre-receive", Some("sleep 1000"));
+    let (status, output) = second_hub.drive("repo").wait();
+    assert_ne!(status.code(), Some(0), "{output}");
     assert!(
-        find_line(&said, "error: ").ends_with("git made no progress for 1 seconds (handoff.remoteTimeout)"),
-        "{said}"
+        find_line(&output, "error: ").ends_with("git made no progress for 1 seconds (handoff.remoteTimeout)"),
+        "{output}"
     );
 }

@@ -82,7 +82,7 @@ impl Hub {
 pub(super) fn wait_for_note(driver: &Driver, words: &str) -> String {
     let mut note = None;
     wait_for(words, || {
-        note = driver.said().lines().find(|line| line.contains(words)).map(str::to_owned);
+        note = driver.stderr().lines().find(|line| line.contains(words)).map(str::to_owned);
         note.is_some()
     });
     note.unwrap()
@@ -91,7 +91,7 @@ pub(super) fn wait_for_note(driver: &Driver, words: &str) -> String {
 /// The driver names the head, what git says and the way out; it beats on, keeps the result, claims
 /// nothing, and ends.
 #[test]
-fn a_head_that_git_refuses_is_named_and_can_be_set_back() {
+fn rejected_head_is_reported_and_can_be_reset() {
     for write in [Hub::write_refused_commit, Hub::write_refused_tree] {
         let script = format!("while [ ! -e \"$HOME/../go\" ]; do sleep 0.05; done; {}", works("0"));
         let hub = Hub::new(&plan(&[item("i0", &script), item("i1", &works("0"))]));
@@ -106,11 +106,11 @@ fn a_head_that_git_refuses_is_named_and_can_be_set_back() {
         assert!(note.contains(&names) && note.ends_with(&command), "{note}");
         let beat = hub.beat();
         wait_for("another beat", || hub.beat() != beat);
-        let (status, said) = driver.wait();
-        assert_eq!(status.code(), Some(3), "{said}");
+        let (status, output) = driver.wait();
+        assert_eq!(status.code(), Some(3), "{output}");
         assert!(
-            find_line(&said, "error: ").contains(&names) && find_line(&said, "hint: ").ends_with(&command),
-            "{said}"
+            find_line(&output, "error: ").contains(&names) && find_line(&output, "hint: ").ends_with(&command),
+            "{output}"
         );
         assert_eq!((hub.resolve(RUN), hub.lines("ran")), (bad.clone(), vec!["i0 1".to_owned()]));
         hub.repo.env.shell("repo", &command).success();
@@ -130,9 +130,9 @@ fn a_driver_goes_on_when_a_refused_head_was_set_back() {
     hub.wait_for("item.fired", "i0");
     let (bad, good) = (hub.write_refused_commit(), hub.resolve(RUN));
     for _ in 0..2 {
-        let notes = driver.said().matches(&bad).count();
+        let notes = driver.stderr().matches(&bad).count();
         hub.set(&bad, &good);
-        wait_for("the note", || driver.said().matches(&bad).count() > notes);
+        wait_for("the note", || driver.stderr().matches(&bad).count() > notes);
         hub.set(&good, &bad);
         // Longer than the pause after the first try and the time between two reads.
         sleep(Duration::from_secs(4));
@@ -146,7 +146,7 @@ fn a_driver_goes_on_when_a_refused_head_was_set_back() {
 
 /// A git that was killed at the remote leaves the lock of the run's ref.
 #[test]
-fn a_lock_that_stays_at_the_remote_is_named() {
+fn stale_remote_lock_is_reported() {
     let hub = Hub::new(&plan(&[item("i0", &works("1"))]));
     let driver = hub.drive("repo");
     hub.wait_for("item.fired", "i0");
@@ -156,17 +156,17 @@ fn a_lock_that_stays_at_the_remote_is_named() {
     let folder = hub.repo.env.path().to_str().unwrap();
     insta::assert_snapshot!(note.replace(folder, "$TEST"), @"origin cannot move the run's ref: cannot lock ref 'refs/handoff/runs/r': Unable to create '$TEST/hub.git/./refs/handoff/runs/r.lock': File exists; attempts go on, and their results are kept; if no git runs in the repository of origin, remove the file there; or there, once it is an hour old: git handoff doctor --fix");
     assert!(
-        driver.said().lines().all(|line| line == note
+        driver.stderr().lines().all(|line| line == note
                 || line.starts_with("▶ i0  attempt 1, ")
                 // A busy machine.
                 || line.starts_with("a push takes ")),
         "{}",
-        driver.said()
+        driver.stderr()
     );
-    let (code, _, said) = hub.command("repo", &["cancel", "r/i0", "--reason", "no longer wanted"]);
-    assert_eq!(code, Some(5), "{said}");
-    insta::assert_snapshot!(find_line(&said, "error: "), @"error: origin cannot move the run's ref: cannot lock ref 'refs/handoff/runs/r': Unable to create '$TEST/hub.git/./refs/handoff/runs/r.lock': File exists");
-    insta::assert_snapshot!(find_line(&said, "hint: "), @"hint: if no git runs in the repository of origin, remove the file there; or there, once it is an hour old: git handoff doctor --fix");
+    let (code, _, stderr) = hub.command("repo", &["cancel", "r/i0", "--reason", "no longer wanted"]);
+    assert_eq!(code, Some(5), "{stderr}");
+    insta::assert_snapshot!(find_line(&stderr, "error: "), @"error: origin cannot move the run's ref: cannot lock ref 'refs/handoff/runs/r': Unable to create '$TEST/hub.git/./refs/handoff/runs/r.lock': File exists");
+    insta::assert_snapshot!(find_line(&stderr, "hint: "), @"hint: if no git runs in the repository of origin, remove the file there; or there, once it is an hour old: git handoff doctor --fix");
     fs::remove_file(hub.lock()).unwrap();
     succeeds(driver);
     hub.ends_well(1);
@@ -174,7 +174,7 @@ fn a_lock_that_stays_at_the_remote_is_named() {
 
 /// The driver tries to seal again and again, and still ends after SIGINT.
 #[test]
-fn a_driver_that_cannot_seal_because_of_a_lock_says_so_and_can_be_ended() {
+fn driver_blocked_by_a_lock_reports_it_and_can_be_ended() {
     let hub = Hub::new(&plan(&[item("i0", &works("0"))]));
     hub.repo.env.git(["config", "--global", "handoff.via.interval", "1s"]).success();
     let driver = hub.drive("repo");
@@ -182,8 +182,8 @@ fn a_driver_that_cannot_seal_because_of_a_lock_says_so_and_can_be_ended() {
     fs::write(hub.lock(), "").unwrap();
     wait_for_note(&driver, "origin cannot move the run's ref: ");
     driver.signal(Signal::INT);
-    let (status, said) = driver.wait();
-    assert_ne!(status.code(), Some(0), "{said}");
+    let (status, output) = driver.wait();
+    assert_ne!(status.code(), Some(0), "{output}");
     fs::remove_file(hub.lock()).unwrap();
     succeeds(hub.drive("repo"));
     hub.ends_well(1);

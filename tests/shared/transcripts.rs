@@ -1,4 +1,4 @@
-//! Transcripts of a shared run: all drivers put theirs on one ref of the remote, if they are asked.
+//! Transcripts of a shared run: all drivers push theirs to one ref of the remote, if configured.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -20,7 +20,7 @@ impl Hub {
     }
 
     /// Returns the items of which the remote has a transcript.
-    fn told(&self) -> BTreeSet<String> {
+    fn published_transcripts(&self) -> BTreeSet<String> {
         let listed = self.repo.env.git_in("hub.git", ["ls-tree", "-r", "--name-only", REF]);
         listed.stdout.lines().filter_map(|path| Some(path.split('/').nth(1)?.to_owned())).collect()
     }
@@ -38,12 +38,12 @@ impl Hub {
         self.repo.env.shell("hub.git", &script).success().trim().to_owned()
     }
 
-    /// Holds that a clone has the transcript of each of these items.
+    /// Fails unless a clone has the transcript of each of these items.
     #[track_caller]
     fn shows(&self, clone: &str, items: &[&str]) {
         for item in items {
-            let (code, out, said) = self.command(clone, &["cat", &format!("r/{item}:transcript")]);
-            assert_eq!((code, out.as_str()), (Some(0), format!("this is {item}\n").as_str()), "{said}");
+            let (code, out, stderr) = self.command(clone, &["cat", &format!("r/{item}:transcript")]);
+            assert_eq!((code, out.as_str()), (Some(0), format!("this is {item}\n").as_str()), "{stderr}");
         }
     }
 }
@@ -79,16 +79,16 @@ fn the_transcripts_of_two_drivers_stand_at_the_remote() {
     hub.wait_for_kind("run.shared");
     both_succeed([first, hub.drive_telling("b")]);
     hub.ends_well(2);
-    assert_eq!(hub.told(), names(&["i0", "i1"]));
+    assert_eq!(hub.published_transcripts(), names(&["i0", "i1"]));
     hub.clone("c", &[]);
     hub.repo.env.handoff_in("c", ["fetch", "origin", "--transcripts"]).success();
     hub.shows("c", &["i0", "i1"]);
     // The other's transcripts are not in a driver's clone until they are fetched.
     let ours = hub.repo.env.git_in("b", ["ls-tree", "-r", "--name-only", REF]).success();
     let other = if ours.contains("/i0/") { "i1" } else { "i0" };
-    let (code, _, said) = hub.command("b", &["cat", &format!("r/{other}:transcript")]);
-    assert_eq!(code, Some(1), "{said}");
-    insta::assert_snapshot!(find_line(&said, "hint: "), @"hint: git handoff fetch origin --transcripts");
+    let (code, _, stderr) = hub.command("b", &["cat", &format!("r/{other}:transcript")]);
+    assert_eq!(code, Some(1), "{stderr}");
+    insta::assert_snapshot!(find_line(&stderr, "hint: "), @"hint: git handoff fetch origin --transcripts");
     hub.repo.env.handoff_in("b", ["fetch", "origin", "--transcripts"]).success();
     hub.shows("b", &["i0", "i1"]);
     assert_eq!(hub.repo.env.git_in("b", ["ls-tree", "-r", "--name-only", REF]).success(), ours);
@@ -105,15 +105,15 @@ fn without_the_flag_transcripts_stay_and_a_push_adds_them() {
     hub.wait_for_kind("run.shared");
     both_succeed([first, drive("b")]);
     hub.ends_well(2);
-    assert_eq!(hub.told(), names(&[]));
+    assert_eq!(hub.published_transcripts(), names(&[]));
     // A driver that finds nothing left to do pushes them, too.
     succeeds(hub.drive_telling("repo"));
-    assert_eq!(hub.told().len(), 1);
+    assert_eq!(hub.published_transcripts().len(), 1);
     hub.repo.env.handoff_in("b", ["push", "origin", "r", "--transcripts"]).success();
-    assert_eq!(hub.told(), names(&["i0", "i1"]));
+    assert_eq!(hub.published_transcripts(), names(&["i0", "i1"]));
     // A clone with fewer removes none.
     hub.repo.env.handoff_in("repo", ["push", "origin", "r", "--transcripts"]).success();
-    assert_eq!(hub.told(), names(&["i0", "i1"]));
+    assert_eq!(hub.published_transcripts(), names(&["i0", "i1"]));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_rival_push_between_read_and_push_loses_nothing() {
         command.env("PATH", path);
     }));
     assert!(hub.repo.path("second").exists(), "both rivals pushed");
-    assert_eq!(hub.told(), names(&["i0", "rival1", "rival2"]));
+    assert_eq!(hub.published_transcripts(), names(&["i0", "rival1", "rival2"]));
     hub.ends_well(1);
 }
 
@@ -146,9 +146,9 @@ fn a_remote_that_refuses_transcripts_gives_one_warning() {
     let hub = Hub::new(&plan(&[slow("i0"), slow("i1")]));
     let refuse = format!("case $1 in {REF}) echo $3 >>refused; echo 'no transcripts here' >&2; exit 1;; esac");
     hub.hook("update", Some(&refuse));
-    let (status, said) = hub.drive_with("repo", tells).wait();
-    assert!(status.success(), "{said}");
-    insta::assert_snapshot!(find_line(&said, "warning: "), @"warning: cannot push the transcripts of r to origin: [remote rejected] (hook declined): no transcripts here error: hook declined to update refs/handoff/transcripts/r; they stay in this clone");
+    let (status, output) = hub.drive_with("repo", tells).wait();
+    assert!(status.success(), "{output}");
+    insta::assert_snapshot!(find_line(&output, "warning: "), @"warning: cannot push the transcripts of r to origin: [remote rejected] (hook declined): no transcripts here error: hook declined to update refs/handoff/transcripts/r; they stay in this clone");
     assert!(hub.lines("hub.git/refused").len() > 1, "it was tried again");
     hub.ends_well(2);
 }
@@ -161,32 +161,32 @@ fn a_transcript_with_a_secret_stays() {
     hub.repo.config("handoff.executor.other.command", "true");
     hub.repo.config("handoff.executor.other.secretEnv", "TOKEN");
     let telling = |command: &mut Command| tells(command.env("TOKEN", "correct-horse-battery-staple"));
-    let (status, said) = hub.drive_with("repo", telling).wait();
-    assert!(status.success(), "{said}");
-    let refused = find_line(&said, "warning: ");
-    assert!(refused.starts_with("warning: cannot push the transcripts of r to origin: secret-found: "), "{said}");
-    assert!(refused.ends_with("/i0/1:1 secret-env; they stay in this clone"), "{said}");
-    assert_eq!(hub.told(), names(&[]));
+    let (status, output) = hub.drive_with("repo", telling).wait();
+    assert!(status.success(), "{output}");
+    let refused = find_line(&output, "warning: ");
+    assert!(refused.starts_with("warning: cannot push the transcripts of r to origin: secret-found: "), "{output}");
+    assert!(refused.ends_with("/i0/1:1 secret-env; they stay in this clone"), "{output}");
+    assert_eq!(hub.published_transcripts(), names(&[]));
     succeeds(hub.drive_telling("repo"));
-    assert_eq!(hub.told(), names(&["i0"]));
+    assert_eq!(hub.published_transcripts(), names(&["i0"]));
 }
 
 #[test]
-fn what_is_no_tree_gives_way() {
+fn invalid_transcript_ref_is_replaced() {
     let hub = Hub::new(&plan(&[item("i0", &waits_for(1))]));
     hub.repo.env.git(["push", "--quiet", "origin", &format!("main:{REF}")]).success();
     succeeds(hub.drive_telling("repo"));
-    assert_eq!(hub.told(), names(&["i0"]));
+    assert_eq!(hub.published_transcripts(), names(&["i0"]));
 }
 
 #[test]
-fn transcripts_go_while_a_driver_runs_and_when_it_is_told_to_end() {
+fn transcripts_are_pushed_during_a_run_and_at_its_end() {
     let hub = Hub::new(&plan(&[item("i0", &waits_for(1)), item("i1", &waits_for(3))]));
     let driver = hub.drive_telling("repo");
-    wait_for("the first transcript", || !hub.told().is_empty());
+    wait_for("the first transcript", || !hub.published_transcripts().is_empty());
     hub.wait_for("item.fired", "i1");
     wait_for("the second item", || hub.repo.path("began-i1").exists());
     driver.signal(Signal::TERM);
     assert_eq!(driver.wait().0.code(), Some(130));
-    assert_eq!(hub.told(), names(&["i0", "i1"]));
+    assert_eq!(hub.published_transcripts(), names(&["i0", "i1"]));
 }

@@ -63,16 +63,16 @@ impl Outside {
             means,
             moto,
         };
-        own.publish(forge, &scene.told, &forge.signer);
+        own.publish(forge, &scene.chain, &forge.signer);
         own
     }
 
-    fn publish(&mut self, forge: &Forge, told: &BuiltChain, signer: &Signer) {
+    fn publish(&mut self, forge: &Forge, chain: &BuiltChain, signer: &Signer) {
         self.means.writer = Some(forge.writer_with(signer));
-        let last = told.links.last().unwrap();
+        let last = chain.links.last().unwrap();
         let Event::RunSealed(sealed) = &last.entry.event else { panic!() };
         let seal = Seal { root: sealed.root, entries: last.entry.seq, seal: last.hash, commit: last.commit };
-        let sealing = Sealing { run: told.run.clone(), seal, fingerprint: signer.fingerprint() };
+        let sealing = Sealing { run: chain.run.clone(), seal, fingerprint: signer.fingerprint() };
         for anchor in [&self.git, &self.s3] {
             let evidence = Evidence { sealings: vec![sealing.clone()], threads: Vec::new() };
             anchor.publish(&self.means, &evidence, &|_| Ok(())).unwrap();
@@ -100,7 +100,7 @@ impl Outside {
         let forge = &scene.forge;
         let logs = Logs::read(&forge.store).unwrap();
         let ask = |question: &Question<'_>| ask_all(anchors, &self.means, question);
-        let (run, at_hand) = (&scene.told.run, AtHand { logs: &logs, ask: &ask, bases: None });
+        let (run, at_hand) = (&scene.chain.run, AtHand { logs: &logs, ask: &ask, bases: None });
         verify_with(&forge.store, &at_hand, run, &format::run_ref(run), options).unwrap()
     }
 }
@@ -116,8 +116,8 @@ fn a_run_rewritten_with_its_log_contradicts_outside_places() {
             e.duration_ms += 1;
         }
     }
-    let told = scene.tell(tale, &scene.forge.signer);
-    scene.rewrite_log(&told, &scene.forge.signer);
+    let chain = scene.tell(tale, &scene.forge.signer);
+    scene.rewrite_log(&chain, &scene.forge.signer);
     rows.push(outside.read(&scene, "another story, told from entry 0 on with the right key, and the log with it"));
     let path = outside.moto.only_object("evidence");
     let over =
@@ -126,11 +126,11 @@ fn a_run_rewritten_with_its_log_contradicts_outside_places() {
     outside.moto.send("DELETE", &path, &[], "");
     rows.push(outside.read(&scene, "the same, and the object in the bucket overwritten and deleted"));
     let stranger = key(scene.forge.path(), 9);
-    let mut tale = scene.tale();
-    let Event::RunSubmitted(e) = &mut tale[0] else { panic!() };
+    let mut second_tale = scene.tale();
+    let Event::RunSubmitted(e) = &mut second_tale[0] else { panic!() };
     e.roles = every_role([stranger.fingerprint()]);
-    let told = scene.tell(tale, &stranger);
-    scene.rewrite_log(&told, &stranger);
+    let strangers_chain = scene.tell(second_tale, &stranger);
+    scene.rewrite_log(&strangers_chain, &stranger);
     rows.push(
         outside.read(
             &scene,
@@ -139,7 +139,7 @@ fn a_run_rewritten_with_its_log_contradicts_outside_places() {
     );
     // Both places would take the other's word beside the right one's, if they were asked about the
     // writers of entry 0 alone.
-    outside.publish(&scene.forge, &told, &stranger);
+    outside.publish(&scene.forge, &strangers_chain, &stranger);
     let line = |key: &ssh_key::PublicKey| format!("* {}\n", key.to_openssh().unwrap());
     let both = line(scene.forge.signer.public()) + &line(stranger.public());
     let signers = Signers::parse(&both, &jiff::tz::TimeZone::UTC).unwrap();

@@ -136,7 +136,7 @@ fn flip(bytes: &[u8], at: usize) -> Vec<u8> {
 #[test]
 fn every_byte_of_every_object() {
     let outcomes = each(|scene, object| {
-        let kept = fs::read(&object.file).unwrap();
+        let original = fs::read(&object.file).unwrap();
         fs::remove_file(&object.file).unwrap();
         let whole = [format!("{} {}\0", object.kind, object.content.len()).as_bytes(), &object.content].concat();
         let mut outcome = Outcome::default();
@@ -149,7 +149,7 @@ fn every_byte_of_every_object() {
             }
         }
         fs::remove_file(&object.file).unwrap();
-        fs::write(&object.file, kept).unwrap();
+        fs::write(&object.file, original).unwrap();
         outcome
     });
     let rows =
@@ -164,11 +164,11 @@ fn every_byte_of_every_object() {
 #[test]
 fn every_byte_of_every_loose_file() {
     let outcomes = each(|scene, object| {
-        let kept = fs::read(&object.file).unwrap();
+        let original = fs::read(&object.file).unwrap();
         fs::remove_file(&object.file).unwrap();
         let mut outcome = Outcome::default();
-        for at in 0..kept.len() {
-            fs::write(&object.file, flip(&kept, at)).unwrap();
+        for at in 0..original.len() {
+            fs::write(&object.file, flip(&original, at)).unwrap();
             outcome.tried += 1;
             if reads_the_same(&scene.forge.store, object) {
                 outcome.same += 1;
@@ -180,7 +180,7 @@ fn every_byte_of_every_loose_file() {
             }
         }
         fs::remove_file(&object.file).unwrap();
-        fs::write(&object.file, kept).unwrap();
+        fs::write(&object.file, original).unwrap();
         outcome
     });
     let rows = outcomes.iter().map(|(role, outcome)| {
@@ -193,13 +193,13 @@ fn every_byte_of_every_loose_file() {
 #[test]
 fn every_object_that_is_gone() {
     let outcomes = each(|scene, object| {
-        let aside = object.file.with_extension("aside");
-        fs::rename(&object.file, &aside).unwrap();
+        let backup = object.file.with_extension("aside");
+        fs::rename(&object.file, &backup).unwrap();
         let mut outcome = Outcome { tried: 1, ..Outcome::default() };
         let report = scene.forge.verify();
         outcome.take(&report, &format!("{} {} is gone", object.role, object.oid));
         assert_ne!(report.headline, "INCOMPLETE", "this is no partial clone");
-        fs::rename(&aside, &object.file).unwrap();
+        fs::rename(&backup, &object.file).unwrap();
         outcome
     });
     let rows =
@@ -225,15 +225,15 @@ fn every_byte_of_packed(extension: &str) {
     let scene = loose();
     let objects = objects(&scene);
     let file = pack(&scene, &objects, extension);
-    let kept = fs::read(&file).unwrap();
+    let original = fs::read(&file).unwrap();
     let mut outcome = Outcome::default();
     let run = RunId::parse("handoff-dag-1").unwrap();
     // Neighbouring bytes mostly are of one object: the one that the last flip damaged is read
     // first.
     let mut suspect = 0;
-    for at in (0..kept.len()).step_by(if everything() { 1 } else { 4 }) {
+    for at in (0..original.len()).step_by(if everything() { 1 } else { 4 }) {
         fs::remove_file(&file).unwrap();
-        fs::write(&file, flip(&kept, at)).unwrap();
+        fs::write(&file, flip(&original, at)).unwrap();
         outcome.tried += 1;
         // A pack that is open already would not be read again.
         let store = Store::discover(scene.forge.path()).unwrap();

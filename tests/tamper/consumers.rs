@@ -131,7 +131,7 @@ impl Copy<'_> {
         crate::common::loosen(&self.path());
         let oid = self.git(&["rev-parse", &format!("{REF}^{{/^{subject}}}:{path}")]);
         let other = self.store().write_blob(format!("damaged {path}\n").as_bytes()).unwrap().to_string();
-        let file = |oid: &str| self.path().join(".git/objects").join(&oid[..2]).join(&oid[2..]);
+        let file = |hex: &str| self.path().join(".git/objects").join(&hex[..2]).join(&hex[2..]);
         fs::remove_file(file(&oid)).unwrap();
         fs::copy(file(&other), file(&oid)).unwrap();
     }
@@ -142,15 +142,15 @@ impl Copy<'_> {
         }
     }
 
-    /// Asks everybody; each must print nothing but what it may.
-    fn asked(&self, more: &[&str]) -> Vec<String> {
+    /// Runs every consumer; each may print only what it has verified.
+    fn ask_all(&self, more: &[&str]) -> Vec<String> {
         let mut cells: Vec<String> = CONSUMERS
             .iter()
             .map(|(_, command)| {
                 let output = self.env.handoff_in(&self.dir, [&["--json"], *command, more].concat());
                 let cell = cell(&output);
-                let taken = !self.git(&["branch", "--list", "taken"]).is_empty();
-                assert!(command[0] != "apply" || taken == cell.starts_with('t'), "{output}");
+                let is_applied = !self.git(&["branch", "--list", "taken"]).is_empty();
+                assert!(command[0] != "apply" || is_applied == cell.starts_with('t'), "{output}");
                 cell
             })
             .collect();
@@ -190,8 +190,8 @@ impl Copy<'_> {
         let mut to = child.stdin.take().unwrap();
         lines.iter().for_each(|line| writeln!(to, "{line}").unwrap());
         drop(to);
-        let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
-        let answer: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+        let stdout = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+        let answer: Value = serde_json::from_str(stdout.lines().last().unwrap()).unwrap();
         answers::hold_tool(tool, &answer["result"]);
         let content = &answer["result"]["structuredContent"];
         match (answer["result"]["isError"].as_bool(), tool) {
@@ -241,7 +241,7 @@ fn forged(runs: &Runs, rows: &mut Vec<Vec<String>>) {
         at += 1;
         let copy = runs.copy(&format!("forged-{at}"));
         forge(&copy);
-        let cells = copy.asked(&[]);
+        let cells = copy.ask_all(&[]);
         assert!(cells.iter().any(|cell| !cell.starts_with(['t', '✅'])), "not caught: {what}");
         rows.push(std::iter::once(what.to_owned()).chain(cells).collect());
     };
@@ -297,7 +297,7 @@ fn every_consumer_against_every_kind_of_run() {
     let mut more = |what: &str, dir: &str, arguments: &[&str], change: &dyn Fn(&Copy<'_>)| {
         let copy = runs.copy(dir);
         change(&copy);
-        rows.push(std::iter::once(what.to_owned()).chain(copy.asked(arguments)).collect());
+        rows.push(std::iter::once(what.to_owned()).chain(copy.ask_all(arguments)).collect());
     };
     more("its key revoked; `--accept-untrusted`", "revoked-accepted", &insist, &|copy| {
         copy.git(&["config", "handoff.revoked", "../revoked"]);
@@ -327,14 +327,14 @@ fn every_consumer_against_every_kind_of_run() {
 }
 
 #[test]
-fn what_passed_is_read_from_the_head_that_passed() {
+fn commands_read_the_verified_head() {
     let scene = Scene::new(End::Closed);
     let store = &scene.forge.store;
     let logs = Logs::read(store).unwrap();
     let (at_hand, options) = (AtHand::logs(&logs), scene.forge.options());
     let gate = Gate { store, at_hand: &at_hand, options: &options, accept_untrusted: false };
-    let links = &scene.told.links;
-    let admitted = gate.admit(&scene.told.run, RUN).unwrap();
+    let links = &scene.chain.links;
+    let admitted = gate.admit(&scene.chain.run, RUN).unwrap();
     assert_eq!(
         (admitted.entries.last().unwrap().commit, admitted.cautions.as_slice()),
         (links.last().unwrap().commit, &[][..])
@@ -346,7 +346,7 @@ fn what_passed_is_read_from_the_head_that_passed() {
             (vetted.links.len(), vetted.head.commit),
             (links.len(), Some(admitted.entries.last().unwrap().commit))
         );
-        assert!(matches!(gate.admit(&scene.told.run, RUN), Err(Barred::Tampered { .. })));
+        assert!(matches!(gate.admit(&scene.chain.run, RUN), Err(Barred::Tampered { .. })));
     }
 }
 
@@ -357,7 +357,7 @@ fn a_product_that_two_entries_name_differently_is_not_handed_over() {
     let logs = Logs::read(store).unwrap();
     let (at_hand, options) = (AtHand::logs(&logs), Options::default());
     let gate = Gate { store, at_hand: &at_hand, options: &options, accept_untrusted: false };
-    let admitted = gate.admit(&scene.told.run, RUN).unwrap();
+    let admitted = gate.admit(&scene.chain.run, RUN).unwrap();
     assert_eq!(admitted.cautions.len(), 1, "{:?}", admitted.cautions);
     let vetted = VerifiedRun::read(store, &admitted).unwrap();
     let patch = vetted.blob(
@@ -367,7 +367,7 @@ fn a_product_that_two_entries_name_differently_is_not_handed_over() {
     assert_eq!(patch.read(store).unwrap(), b"diff make\n");
     let other = git_handoff::model::digest::Digest::of(b"something else\n");
     assert!(patch.that_is(other).read(store).is_err());
-    assert!(format::run_ref(&scene.told.run) == RUN);
+    assert!(format::run_ref(&scene.chain.run) == RUN);
 }
 
 #[test]
@@ -385,7 +385,7 @@ fn a_large_product_leaves_only_if_every_byte_of_it_is_right() {
     bytes[5_999_999] = 1;
     let other = copy.store().write_blob(&bytes).unwrap().to_string();
     crate::common::loosen(&copy.path());
-    let file = |oid: &str| copy.path().join(".git/objects").join(&oid[..2]).join(&oid[2..]);
+    let file = |hex: &str| copy.path().join(".git/objects").join(&hex[..2]).join(&hex[2..]);
     fs::remove_file(file(&oid)).unwrap();
     fs::copy(file(&other), file(&oid)).unwrap();
     let output = cat().exit(3);

@@ -23,25 +23,25 @@ const HEADER: [&str; 8] = ["v", "kind", "run", "seq", "at", "actor", "prev", "cl
 fn every_field_of_every_kind() {
     let mut found = Found::default();
     let mut malformed = Vec::new();
-    let mut seen: Vec<String> = Vec::new();
-    let mut told = 0;
+    let mut visited: Vec<String> = Vec::new();
+    let mut count = 0;
     for end in [End::Closed, End::Cancelled] {
         let scene = Scene::new(end);
-        for (at, link) in scene.told.links.iter().enumerate() {
+        for (at, link) in scene.chain.links.iter().enumerate() {
             let name = name(&link.entry.event);
-            if seen.contains(&name) {
+            if visited.contains(&name) {
                 continue;
             }
-            seen.push(name.clone());
+            visited.push(name.clone());
             let honest: Value = serde_json::from_slice(&link.entry.canonical()).unwrap();
             let (mut tried, mut rows) = (0, Vec::<String>::new());
             for path in leaves(&honest) {
                 for (how, bent) in [("", changed(&honest, &path)), (", taken out", taken_out(&honest, &path))] {
                     let bytes = format::entry_text(&bent);
                     if let Ok(entry) = Entry::parse(&bytes) {
-                        told += 1;
+                        count += 1;
                         // Every sixth of them, or all.
-                        if told % 6 != 0 && !everything() {
+                        if count % 6 != 0 && !everything() {
                             continue;
                         }
                         let mut tale = scene.tale();
@@ -93,8 +93,8 @@ pub(super) fn leaves(value: &Value) -> Vec<String> {
     fn walk(value: &Value, at: &str, out: &mut Vec<String>) {
         match value {
             Value::Object(map) if !map.is_empty() => {
-                for (key, value) in map {
-                    walk(value, &format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), out);
+                for (key, child) in map {
+                    walk(child, &format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), out);
                 }
             }
             _ => out.push(at.to_owned()),
@@ -147,11 +147,11 @@ pub(crate) fn taken_out(honest: &Value, path: &str) -> Value {
 /// Puts bytes that are no entry in the place of one, signed, with everything after them linked to
 /// them.
 fn broken(scene: &Scene, at: usize, body: &[u8]) -> Oid {
-    let links = &scene.told.links;
+    let links = &scene.chain.links;
     let mut parents: Vec<Oid> = at.checked_sub(1).map(|before| links[before].commit).into_iter().collect();
     let honest = codec::payload(&links[at].entry, links[at].tree, &parents);
-    let kept = honest.len() - links[at].entry.canonical().len() - 1;
-    let payload = [&honest[..kept], body, b"\n"].concat();
+    let length = honest.len() - links[at].entry.canonical().len() - 1;
+    let payload = [&honest[..length], body, b"\n"].concat();
     let signature = scene.forge.signer.sign(&payload).unwrap().replace('\n', "\n ");
     let head = payload.windows(2).position(|two| two == b"\n\n").unwrap() + 1;
     let raw = [&payload[..head], format!("gpgsig {signature}\n").as_bytes(), &payload[head..]].concat();
@@ -174,19 +174,19 @@ fn commit(scene: &Scene, entry: &Entry, tree: Oid, parents: &[Oid]) -> Oid {
 /// them truly.
 fn relink(scene: &Scene, bend: impl Fn(usize, &mut Entry)) -> BuiltChain {
     let mut links: Vec<Link> = Vec::new();
-    for (at, link) in scene.told.links.iter().enumerate() {
+    for (at, link) in scene.chain.links.iter().enumerate() {
         let mut entry = link.entry.clone();
-        entry.prev = links.last().map(|link| link.hash);
+        entry.prev = links.last().map(|previous| previous.hash);
         if let Event::RunSealed(seal) = &mut entry.event {
-            seal.root = merkle::root(links.iter().map(|link| link.hash));
+            seal.root = merkle::root(links.iter().map(|earlier| earlier.hash));
         }
         bend(at, &mut entry);
-        let parents: Vec<Oid> = links.last().map(|link| link.commit).into_iter().collect();
+        let parents: Vec<Oid> = links.last().map(|parent| parent.commit).into_iter().collect();
         let commit = commit(scene, &entry, link.tree, &parents);
         links.push(Link { commit, tree: link.tree, hash: entry.hash(), entry });
     }
     scene.forge.point_at(links.last().unwrap().commit);
-    BuiltChain { run: scene.told.run.clone(), head: scene.told.head.clone(), links }
+    BuiltChain { run: scene.chain.run.clone(), head: scene.chain.head.clone(), links }
 }
 
 type Bend<'a> = &'a dyn Fn(usize, &mut Entry);
@@ -194,7 +194,7 @@ type Bend<'a> = &'a dyn Fn(usize, &mut Entry);
 #[test]
 fn every_field_of_the_header() {
     let scene = Scene::new(End::Closed);
-    let last = scene.told.links.len() - 1;
+    let last = scene.chain.links.len() - 1;
     let hour = 3_600_000;
     let bends: [(&str, Bend<'_>); 11] = [
         ("`seq` of one entry", &|at, entry| entry.seq += u64::from(at == 5)),
@@ -238,13 +238,13 @@ fn every_field_of_the_header() {
     let mut rows = Vec::new();
     for (what, bend) in bends {
         scene.keep_log();
-        let told = relink(&scene, bend);
-        let kept = scene.forge.verify();
-        assert!(!kept.intact, "{what}, against the log that was kept:\n{}", kept.to_text(false));
-        scene.rewrite_log(&told, &scene.forge.signer);
+        let chain = relink(&scene, bend);
+        let report = scene.forge.verify();
+        assert!(!report.intact, "{what}, against the log that was kept:\n{}", report.to_text(false));
+        scene.rewrite_log(&chain, &scene.forge.signer);
         let renewed = scene.forge.verify();
         let right = if renewed.intact { POSSIBLE.to_owned() } else { failing(&renewed) };
-        rows.push(vec![what.to_owned(), right, failing(&kept)]);
+        rows.push(vec![what.to_owned(), right, failing(&report)]);
     }
     table::check("tamper_header", &["changed", "right key, log rewritten", "right key, log as it was"], &rows);
 }

@@ -114,17 +114,17 @@ impl Remote {
     }
 
     /// Fetches, and returns the message about a ref.
-    fn said(&self, dir: &str, name: &str) -> String {
+    fn fetch_message(&self, dir: &str, name: &str) -> String {
         let fetched = self.env.handoff_in(dir, ["fetch", "--json"]).exit(1);
         let value: Value = serde_json::from_str(fetched.stdout.lines().next().unwrap()).unwrap();
         let below = name.strip_prefix("refs/handoff/").unwrap();
         let refs = value["refs"].as_array().unwrap();
-        let is_it = |taken: &&Value| taken["ref"].as_str().unwrap().ends_with(below);
-        let taken = refs.iter().find(is_it).unwrap_or_else(|| panic!("{name}: {value}"));
-        let others = refs.iter().filter(|taken| !is_it(taken));
-        assert!(others.into_iter().all(|taken| ["new", "up-to-date"].contains(&taken["status"].as_str().unwrap())));
-        let reason = taken["reason"].as_str().map(|reason| format!(": {}", plain(reason))).unwrap_or_default();
-        format!("{}{reason}", taken["status"].as_str().unwrap())
+        let is_it = |entry: &&Value| entry["ref"].as_str().unwrap().ends_with(below);
+        let entry = refs.iter().find(is_it).unwrap_or_else(|| panic!("{name}: {value}"));
+        let others = refs.iter().filter(|listed_entry| !is_it(listed_entry));
+        assert!(others.into_iter().all(|other| ["new", "up-to-date"].contains(&other["status"].as_str().unwrap())));
+        let reason = entry["reason"].as_str().map(|reason| format!(": {}", plain(reason))).unwrap_or_default();
+        format!("{}{reason}", entry["status"].as_str().unwrap())
     }
 }
 
@@ -209,7 +209,7 @@ fn fresh(remote: &Remote) {
 }
 
 #[test]
-fn what_a_remote_makes_of_chains_that_were_fetched_and_of_new_ones() {
+fn remote_changes_of_known_and_new_chains() {
     let remote = Remote::new();
     let before = remote.refs("clone");
     let honest = remote.env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success();
@@ -220,16 +220,16 @@ fn what_a_remote_makes_of_chains_that_were_fetched_and_of_new_ones() {
         for (chain, name) in chains {
             let head = remote.oid(name);
             forge(&remote, name);
-            let said = remote.said("clone", name);
+            let message = remote.fetch_message("clone", name);
             assert_eq!(remote.refs("clone"), before, "{what}: {chain}");
             assert_eq!(remote.env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success(), honest);
             // A first fetch accepts the rest, but not this.
             fresh(&remote);
-            remote.said("fresh", name);
-            let taken = remote.refs("fresh");
-            assert_eq!(taken.lines().count(), 3, "{what}: {chain}: {taken}");
+            remote.fetch_message("fresh", name);
+            let refs = remote.refs("fresh");
+            assert_eq!(refs.lines().count(), 3, "{what}: {chain}: {refs}");
             remote.point(name, &head.to_string());
-            rows.push(vec![what.to_owned(), chain.to_owned(), said]);
+            rows.push(vec![what.to_owned(), chain.to_owned(), message]);
         }
     }
     // For git, a forked thread is a descendant.
@@ -241,7 +241,7 @@ fn what_a_remote_makes_of_chains_that_were_fetched_and_of_new_ones() {
         e.origin = Some(Origin::From(from));
         (next.entry.seq, next.entry.prev) = (0, None);
     });
-    rows.push(vec!["a stranger's fork of it".to_owned(), "a thread".to_owned(), remote.said("clone", THREAD)]);
+    rows.push(vec!["a stranger's fork of it".to_owned(), "a thread".to_owned(), remote.fetch_message("clone", THREAD)]);
     assert_eq!(remote.refs("clone"), before);
     remote.point(THREAD, &head.to_string());
     remote.env.handoff_in("clone", ["fetch"]).success();
@@ -253,7 +253,7 @@ fn what_a_remote_makes_of_chains_that_were_fetched_and_of_new_ones() {
 }
 
 #[test]
-fn what_a_remote_shows_under_names_that_are_not_its_own() {
+fn remote_refs_under_foreign_names() {
     let remote = Remote::new();
     let stranger = remote.log.replace("DEO2ec9d", "AEO2ec9d");
     let (of_key, _) = remote.log.split_once('.').unwrap();
@@ -272,10 +272,10 @@ fn what_a_remote_shows_under_names_that_are_not_its_own() {
     let mut rows = Vec::new();
     for (what, name, of) in names {
         remote.point(name, of);
-        let said = remote.said("clone", name);
+        let message = remote.fetch_message("clone", name);
         assert_eq!(remote.refs("clone"), before, "{what}");
         remote.env.git_in("hub", ["update-ref", "-d", name]).success();
-        rows.push(vec![what.to_owned(), said]);
+        rows.push(vec![what.to_owned(), message]);
     }
     table::check("tamper_misnamed", &["what the remote shows", "`fetch` does not take it, and says"], &rows);
 }

@@ -45,10 +45,10 @@ impl Forger {
         let mut tale = scene.tale();
         tale.swap(MAKE[0], MAKE[1]);
         let backwards = scene.tell(tale, &forge.signer).links;
-        let mut tale = scene.tale();
-        let Event::ItemReconciled(e) = &mut tale[MAKE[1]] else { panic!() };
+        let mut second_tale = scene.tale();
+        let Event::ItemReconciled(e) = &mut second_tale[MAKE[1]] else { panic!() };
         e.duration_ms += 1;
-        scene.tell(tale, &forge.signer);
+        scene.tell(second_tale, &forge.signer);
         let twin = proof_of_patch(&forge.store, RUN);
         let sibling = sibling(forge);
         let stranger = key(forge.path(), 9);
@@ -56,7 +56,7 @@ impl Forger {
     }
 
     pub(super) fn links(&self) -> &[Link] {
-        &self.scene.told.links
+        &self.scene.chain.links
     }
 
     /// The bytes of a commit of the run.
@@ -103,7 +103,7 @@ impl Forger {
         let leaves: Vec<Digest> = entries.iter().map(Entry::hash).collect();
         let (path, last) = (|at: usize| merkle::inclusion(&leaves, at).unwrap(), leaves.len() - 1);
         let mut proof = json!({
-            "schema": "git-handoff.proof/1", "run": self.scene.told.run,
+            "schema": "git-handoff.proof/1", "run": self.scene.chain.run,
             "entries": leaves.len(), "root": merkle::root(leaves.iter().copied()),
             "first": { "commit": self.commit(&self.links()[0]), "path": path(0) },
             "last": { "commit": self.commit(&self.links()[last]), "path": path(last) },

@@ -57,7 +57,7 @@ impl Growing {
 
     /// Reads the run with the logs at hand, and with the other repository.
     fn read(&mut self, what: &str, options: &Options) -> [Report; 2] {
-        let reports = [false, true].map(|asked| self.report(asked, options));
+        let reports = [false, true].map(|with_anchor| self.report(with_anchor, options));
         let cell = |report: &Report| {
             let fails = failing(report);
             let mark = if report.intact { '✓' } else { '✗' };
@@ -68,7 +68,7 @@ impl Growing {
         reports
     }
 
-    fn report(&self, asked: bool, options: &Options) -> Report {
+    fn report(&self, with_anchor: bool, options: &Options) -> Report {
         let forge = &self.scene.forge;
         let reach = Reach {
             protocols: "file".to_owned(),
@@ -89,9 +89,9 @@ impl Growing {
             writer: None,
         };
         let git = anchor::read("vault", &settings(&[("type", "git"), ("url", &self.vault)]), &[]).unwrap();
-        let anchors = if asked { vec![git] } else { Vec::new() };
+        let anchors = if with_anchor { vec![git] } else { Vec::new() };
         let ask = |question: &Question<'_>| ask_all(&anchors, &means, question);
-        let (run, logs) = (&self.scene.told.run, Logs::read(&forge.store).unwrap());
+        let (run, logs) = (&self.scene.chain.run, Logs::read(&forge.store).unwrap());
         verify_with(&forge.store, &AtHand { logs: &logs, ask: &ask, bases: None }, run, &format::run_ref(run), options)
             .unwrap()
     }
@@ -108,19 +108,19 @@ impl Growing {
                 _ => {}
             }
         }
-        let told = self.scene.tell(tale, signer);
-        self.log_of(&told, signer, forge.signer.fingerprint() == signer.fingerprint())
+        let chain = self.scene.tell(tale, signer);
+        self.log_of(&chain, signer, forge.signer.fingerprint() == signer.fingerprint())
     }
 
-    fn log_of(&self, told: &BuiltChain, signer: &Signer, further: bool) -> (Oid, String) {
+    fn log_of(&self, chain: &BuiltChain, signer: &Signer, further: bool) -> (Oid, String) {
         let (store, name) = (&self.scene.forge.store, format::log_ref(&signer.fingerprint()));
         if let Some(old) = refs::read(store, &name).unwrap() {
             refs::delete(store, &name, old).unwrap();
         }
-        self.scene.forge.log(told, signer);
+        self.scene.forge.log(chain, signer);
         let (head, links) = chain::read(store, &name).unwrap().unwrap();
-        let apart = LogName::apart(&signer.fingerprint(), links[0].hash);
-        (head.commit.unwrap(), if further { apart.reference() } else { name })
+        let log_name = LogName::apart(&signer.fingerprint(), links[0].hash);
+        (head.commit.unwrap(), if further { log_name.reference() } else { name })
     }
 
     /// Makes a commit that is no entry.
@@ -135,7 +135,7 @@ impl Growing {
 }
 
 #[test]
-fn a_log_that_only_grew_says_for_ever_what_it_said() {
+fn grown_log_confirms_earlier_entries() {
     let mut it = Growing::new();
     let own = log_ref(&it.scene.forge);
     let options = it.scene.forge.options();
@@ -154,8 +154,8 @@ fn a_log_that_only_grew_says_for_ever_what_it_said() {
     let broken = it.garbage(&[others], "x");
     it.push(broken, &name);
     it.scene.forge.git(&["update-ref", &fetched, &broken.to_string()]);
-    let [here, there] = it.read("garbage on top of a stranger's log, there and fetched", &options);
-    assert!(here.intact && there.intact, "{}", there.to_text(false));
+    let [garbage_here, garbage_there] = it.read("garbage on top of a stranger's log, there and fetched", &options);
+    assert!(garbage_here.intact && garbage_there.intact, "{}", garbage_there.to_text(false));
 
     let signer = it.scene.forge.signer.clone();
     let (retold, further) = it.retell(&signer);
@@ -166,9 +166,9 @@ fn a_log_that_only_grew_says_for_ever_what_it_said() {
     );
     let mut top = it.garbage(&[it.log], "x");
     it.push(top, &own);
-    let [_, there] = it.read("the same, and a commit of garbage on top of the true log there", &options);
-    let said = there.rows.anchor.detail.clone();
-    insta::assert_snapshot!(said, @"vault: refs/handoff/logs/SHA256%3Afe85JkIjo8VPe%2BXqXJGH5Mau1EMFdK1OdKvJUFicyA8 holds the root 6cb71356, recomputed is 0e532647");
+    let [_, true_there] = it.read("the same, and a commit of garbage on top of the true log there", &options);
+    let detail = true_there.rows.anchor.detail.clone();
+    insta::assert_snapshot!(detail, @"vault: refs/handoff/logs/SHA256%3Afe85JkIjo8VPe%2BXqXJGH5Mau1EMFdK1OdKvJUFicyA8 holds the root 6cb71356, recomputed is 0e532647");
     for at in 0..MANY {
         top = it.garbage(&[top], &at.to_string());
     }
@@ -182,9 +182,9 @@ fn a_log_that_only_grew_says_for_ever_what_it_said() {
     it.read("the same here: garbage on top of the true log, the retold one beside it", &options);
     it.scene.forge.git(&["update-ref", "-d", &further]);
     refs::set(&it.scene.forge.store, super::run::RUN, honest).unwrap();
-    let [here, _] = it.read("the true run, and garbage on top of its log here and there", &options);
-    let said = here.rows.anchor.detail.clone();
-    insta::assert_snapshot!(said, @"refs/handoff/logs/SHA256%3Afe85JkIjo8VPe%2BXqXJGH5Mau1EMFdK1OdKvJUFicyA8 is broken: commit 588237e: the commit is not an entry: the message is not a subject and an entry; its statements up to entry 1 count");
+    let [true_here, _] = it.read("the true run, and garbage on top of its log here and there", &options);
+    let second_detail = true_here.rows.anchor.detail.clone();
+    insta::assert_snapshot!(second_detail, @"refs/handoff/logs/SHA256%3Afe85JkIjo8VPe%2BXqXJGH5Mau1EMFdK1OdKvJUFicyA8 is broken: commit 588237e: the commit is not an entry: the message is not a subject and an entry; its statements up to entry 1 count");
     table::check(
         "tamper_grown",
         &["what was done", "the logs at hand", "and a `git` anchor that only grows"],
@@ -193,7 +193,7 @@ fn a_log_that_only_grew_says_for_ever_what_it_said() {
 }
 
 #[test]
-fn what_hides_a_log_is_never_a_pass() {
+fn hidden_log_is_no_pass() {
     let mut it = Growing::new();
     let own = log_ref(&it.scene.forge);
     let options = it.scene.forge.options();
@@ -234,13 +234,13 @@ fn a_name_that_another_trusted_writer_took_is_in_conflict() {
     it.push(log, &name);
     it.scene.forge.git(&["update-ref", "-d", &own]);
     let [_, there] = it.read("the name taken by another trusted writer, whose log is the only one here", &options);
-    let said = there.rows.anchor.detail.clone();
+    let detail = there.rows.anchor.detail.clone();
     assert_eq!(
-        masked(&said),
+        masked(&detail),
         "vault: a log holds another run by this name: that of SHA256:… (ada@example.com) began with sha256:…; that of \
          SHA256:… began with sha256:…"
     );
-    assert!([&bo, &it.scene.forge.signer].iter().all(|key| said.contains(&key.fingerprint())), "{said}");
+    assert!([&bo, &it.scene.forge.signer].iter().all(|key| detail.contains(&key.fingerprint())), "{detail}");
     let fetched = own.replace("refs/handoff/", "refs/handoff/remotes/origin/");
     it.scene.forge.git(&["update-ref", &fetched, &it.log.to_string()]);
     let [here, _] = it.read("the same, and the true log was fetched from somewhere", &options);

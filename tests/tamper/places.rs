@@ -58,7 +58,7 @@ fn every_place() {
     let mut tried = Tried { rows: Vec::new() };
     moved(&scene, &mut tried);
     elsewhere(&scene, &mut tried);
-    beside(&scene, &mut tried);
+    try_alternates(&scene, &mut tried);
     table::check("tamper_places", &["what was done", "reads", "rows that fail"], &tried.rows);
 }
 
@@ -66,7 +66,7 @@ fn every_place() {
 fn moved(scene: &Scene, tried: &mut Tried) {
     let forge = &scene.forge;
     let log = log_ref(forge);
-    let links = &scene.told.links;
+    let links = &scene.chain.links;
     let tip = links.last().unwrap().commit;
     let blob = forge.store.write_blob(b"no commit\n").unwrap();
     for (name, of, honest) in
@@ -125,7 +125,7 @@ fn commit(scene: &Scene, entry: &Entry, tree: Oid, parents: &[Oid]) -> Oid {
 fn elsewhere(scene: &Scene, tried: &mut Tried) {
     let forge = &scene.forge;
     let before = forge.verify().to_text(false);
-    let links = &scene.told.links;
+    let links = &scene.chain.links;
     let dot_git = forge.path().join(".git");
     for link in links {
         let other = if link.commit == links[1].commit { &links[2] } else { &links[1] };
@@ -164,7 +164,7 @@ fn elsewhere(scene: &Scene, tried: &mut Tried) {
 }
 
 /// Objects that come from another repository's store.
-fn beside(scene: &Scene, tried: &mut Tried) {
+fn try_alternates(scene: &Scene, tried: &mut Tried) {
     let forge = &scene.forge;
     crate::common::loosen(forge.path());
     let before = forge.verify().to_text(false);
@@ -178,17 +178,17 @@ fn beside(scene: &Scene, tried: &mut Tried) {
     }
     fs::create_dir_all(objects.join("info")).unwrap();
     fs::write(objects.join("info/alternates"), format!("{}\n", other.join("objects").display())).unwrap();
-    let again = |tried: &mut Tried, what: &str, caught: bool| {
+    let again = |record: &mut Tried, what: &str, caught: bool| {
         // The list of alternates is read when a repository is opened.
         let store = git_handoff::git::store::Store::discover(forge.path()).unwrap();
         let run = RunId::parse("handoff-dag-1").unwrap();
         let report = verify(&store, &run, RUN, &forge.options()).unwrap();
         if caught {
             assert!(!report.intact, "{what}");
-            tried.add(what, vec![format!("`✗ {}`", report.headline), failing(&report)]);
+            record.add(what, vec![format!("`✗ {}`", report.headline), failing(&report)]);
         } else {
             assert_eq!(report.to_text(false), before, "{what}");
-            tried.add(what, vec!["the same, word for word".to_owned(), "the objects are the same".to_owned()]);
+            record.add(what, vec!["the same, word for word".to_owned(), "the objects are the same".to_owned()]);
         }
     };
     again(tried, "all objects moved to an alternate", false);
@@ -197,13 +197,13 @@ fn beside(scene: &Scene, tried: &mut Tried) {
     let evil = stock_git(forge.path(), &["rev-parse", &format!("{RUN}^{{/item.reconciled other }}:patch")]);
     let evil = String::from_utf8(evil.stdout).unwrap();
     let evil = other.join("objects").join(&evil[..2]).join(evil[2..].trim_end());
-    let kept = fs::read(&file).unwrap();
+    let original = fs::read(&file).unwrap();
     fs::remove_file(&file).unwrap();
     fs::copy(evil, &file).unwrap();
     again(tried, "a patch in the alternate exchanged for another", true);
     fs::remove_file(&file).unwrap();
     again(tried, "a patch gone from the alternate", true);
-    fs::write(&file, kept).unwrap();
+    fs::write(&file, original).unwrap();
     again(tried, "all put back", false);
 }
 

@@ -18,7 +18,7 @@ fn plan(more: &str) -> String {
 }
 
 /// Tells a story to its end and returns the rows that fail, with a log that agrees with it.
-fn told(promise: &str, story: Story) -> String {
+fn verify_rows(promise: &str, story: Story) -> String {
     let forge = Forge::new();
     let mut run = ChainBuilder::submit(&forge, &plan(promise));
     story(&mut run);
@@ -44,7 +44,7 @@ fn done(run: &mut ChainBuilder<'_>, products: &[(&str, &[u8])]) {
     run.done("a", products);
 }
 
-/// Bends how the process of the entry before last's attempt is said to have ended.
+/// Changes the recorded exit status of the attempt in the entry before the last.
 fn ended(run: &mut ChainBuilder<'_>, code: Option<i32>, signal: Option<i32>) {
     let exit = Some(Exit { code, signal });
     match &mut run.drafts.last_mut().unwrap().event {
@@ -194,7 +194,7 @@ const KEPT: &[(&str, &str, Story)] = &[
 #[test]
 fn no_promise_of_the_plan_is_broken_unnoticed() {
     let rows = BROKEN.iter().map(|(what, promise, story)| {
-        let rows = told(promise, *story);
+        let rows = verify_rows(promise, *story);
         assert!(!rows.is_empty(), "{what}");
         vec![(*what).to_owned(), rows]
     });
@@ -206,8 +206,8 @@ fn no_promise_of_the_plan_is_broken_unnoticed() {
 }
 
 #[test]
-fn no_promise_that_was_kept_is_called_broken() {
+fn honest_runs_break_no_promise() {
     for (what, promise, story) in KEPT {
-        assert_eq!(told(promise, *story), "", "{what}");
+        assert_eq!(verify_rows(promise, *story), "", "{what}");
     }
 }

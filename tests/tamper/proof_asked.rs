@@ -28,11 +28,11 @@ pub(super) enum Says {
     Nothing(&'static str),
 }
 
-fn witness(says: &Says, question: &Question<'_>) -> Vec<Witness> {
-    let answer = match says {
+fn witness(statement: &Says, question: &Question<'_>) -> Vec<Witness> {
+    let answer = match statement {
         Says::Seals(seals) => {
-            let held = |seal: &Seal| Held { key: question.writers[0].clone(), seal: seal.clone() };
-            Answer::Seals(seals.iter().map(held).collect())
+            let by_writer = |seal: &Seal| Held { key: question.writers[0].clone(), seal: seal.clone() };
+            Answer::Seals(seals.iter().map(by_writer).collect())
         }
         Says::Logs(logs) => Answer::Logs(vec![Rc::clone(logs)]),
         Says::Nothing(why) => Answer::None((*why).to_owned()),
@@ -42,14 +42,20 @@ fn witness(says: &Says, question: &Question<'_>) -> Vec<Witness> {
 }
 
 /// Verifies a proof for a verifier with requirements.
-pub(super) fn asked(proof: &Value, beside: Beside, options: &Options, logs: &Logs, says: Option<&Says>) -> Report {
+pub(super) fn verify_with(
+    proof: &Value,
+    supplied: Beside,
+    options: &Options,
+    logs: &Logs,
+    statement: Option<&Says>,
+) -> Report {
     let read = Proof::parse(proof.to_string().as_bytes()).unwrap();
-    let ask = |question: &Question<'_>| says.map(|says| witness(says, question)).unwrap_or_default();
-    verify_proof(&read, beside, options, &AtHand { logs, ask: &ask, bases: None })
+    let ask = |question: &Question<'_>| statement.map(|statement| witness(statement, question)).unwrap_or_default();
+    verify_proof(&read, supplied, options, &AtHand { logs, ask: &ask, bases: None })
 }
 
 #[test]
-fn what_the_verifier_asks_for() {
+fn verifier_options_decide_proofs() {
     let forger = Forger::new();
     let forge = &forger.scene.forge;
     let (own, none) = (forge.signer.fingerprint(), Beside::default());
@@ -77,15 +83,15 @@ fn what_the_verifier_asks_for() {
     ];
     let last = forger.links().last().unwrap();
     let Event::RunSealed(e) = &last.entry.event else { panic!() };
-    let held = Seal { root: e.root, entries: last.entry.seq, seal: last.hash, commit: last.commit };
+    let seal = Seal { root: e.root, entries: last.entry.seq, seal: last.hash, commit: last.commit };
     let another = Digest::of(b"another");
     let places = [
-        ("an anchor, which holds another root", Says::Seals(vec![Seal { root: another, ..held.clone() }])),
-        ("an anchor, which holds another number of entries", Says::Seals(vec![Seal { entries: 3, ..held.clone() }])),
-        ("an anchor, which holds another seal", Says::Seals(vec![Seal { seal: another, ..held.clone() }])),
+        ("an anchor, which holds another root", Says::Seals(vec![Seal { root: another, ..seal.clone() }])),
+        ("an anchor, which holds another number of entries", Says::Seals(vec![Seal { entries: 3, ..seal.clone() }])),
+        ("an anchor, which holds another seal", Says::Seals(vec![Seal { seal: another, ..seal.clone() }])),
         (
             "an anchor, which holds the same and another",
-            Says::Seals(vec![held.clone(), Seal { root: another, ..held.clone() }]),
+            Says::Seals(vec![seal.clone(), Seal { root: another, ..seal.clone() }]),
         ),
         ("an anchor, which holds nothing of the run", Says::Seals(Vec::new())),
         ("an anchor, which cannot be reached", Says::Nothing("no route to host")),
@@ -94,29 +100,29 @@ fn what_the_verifier_asks_for() {
     let (no_logs, logs) = (Logs::default(), Rc::new(Logs::read(&forge.store).unwrap()));
     let mut rows = Vec::new();
     for (of, proof) in [("a product", &forger.patch), ("an earlier root", &forger.grown)] {
-        let fine = asked(proof, none, &known, &logs, Some(&Says::Seals(vec![held.clone()])));
+        let fine = verify_with(proof, none, &known, &logs, Some(&Says::Seals(vec![seal.clone()])));
         assert!(fine.intact, "{}", fine.to_text(false));
         let mut row = |what: &str, report: Report| {
             let mut row = verdict(what, &report);
             row.insert(0, of.to_owned());
             rows.push(row);
         };
-        for (what, options) in &options {
-            row(what, asked(proof, none, options, &no_logs, None));
+        for (what, verify_options) in &options {
+            row(what, verify_with(proof, none, verify_options, &no_logs, None));
         }
-        for (what, says) in &places {
-            row(what, asked(proof, none, &known, &no_logs, Some(says)));
+        for (what, statement) in &places {
+            row(what, verify_with(proof, none, &known, &no_logs, Some(statement)));
         }
         let file = Beside { file: Some((another, 8)), ..none };
-        row("a file, which is another", asked(proof, file, &known, &no_logs, None));
+        row("a file, which is another", verify_with(proof, file, &known, &no_logs, None));
         let since = Beside { since_root: Some(another), ..none };
-        row("an earlier root, which is another", asked(proof, since, &known, &no_logs, None));
+        row("an earlier root, which is another", verify_with(proof, since, &known, &no_logs, None));
     }
-    for (what, at_hand, says) in [
+    for (what, at_hand, statement) in [
         ("the logs at hand, where the run's log holds the first story", &*logs, None),
         ("an anchor, which holds the log of the first story", &no_logs, Some(Says::Logs(Rc::clone(&logs)))),
     ] {
-        let mut row = verdict(what, &asked(&forger.twin, none, &known, at_hand, says.as_ref()));
+        let mut row = verdict(what, &verify_with(&forger.twin, none, &known, at_hand, statement.as_ref()));
         row.insert(0, "a product of the run rewritten with the right key".to_owned());
         rows.push(row);
     }

@@ -108,14 +108,14 @@ fn files_that_read_two_ways() {
     let forger = Forger::new();
     let (patch, grown) = (&forger.patch, &forger.grown);
     let (text, since) = (patch.to_string(), grown.to_string());
-    let put = |text: &str, before: &str, more: &str| {
-        let bent = text.replacen(before, &format!("{more}{before}"), 1);
-        assert_ne!(bent, text, "{before}");
+    let put = |content: &str, before: &str, more: &str| {
+        let bent = content.replacen(before, &format!("{more}{before}"), 1);
+        assert_ne!(bent, content, "{before}");
         bent.into_bytes()
     };
-    let instead = |text: &str, old: &str, new: &str| {
-        let bent = text.replacen(old, new, 1);
-        assert_ne!(bent, text, "{old}");
+    let instead = |original: &str, old: &str, new: &str| {
+        let bent = original.replacen(old, new, 1);
+        assert_ne!(bent, original, "{old}");
         bent.into_bytes()
     };
     let number = |proof: &Value, at: &str, number: &str| {
@@ -180,7 +180,7 @@ fn files_that_read_two_ways() {
         ("an item that is no name", bytes(with(patch, |proof| proof["item"] = "@make".into()))),
         ("nothing", Vec::new()),
     ];
-    let row = |(what, bytes): (&str, Vec<u8>)| match Proof::parse(&bytes) {
+    let row = |(what, raw): (&str, Vec<u8>)| match Proof::parse(&raw) {
         Err(problem) => vec![what.to_owned(), format!("no proof: `{}`", problem.code), "–".to_owned()],
         Ok(proof) => forger.row((what, serde_json::to_value(proof).unwrap())),
     };

@@ -10,7 +10,7 @@ use git_handoff::verify::{Beside, Logs, Options};
 use serde_json::{Value, json};
 
 use super::forger::{Forger, MAKE, of_entry, verdict, with, without};
-use super::proof_asked::{asked, signers};
+use super::proof_asked::{signers, verify_with};
 use super::table;
 
 /// The heads of a table's columns.
@@ -26,7 +26,7 @@ pub(super) fn check(forger: &Forger, name: &str, forgeries: Vec<Forgery>) {
 }
 
 #[test]
-fn roots_that_no_seal_says() {
+fn roots_outside_any_seal() {
     let forger = Forger::new();
     let (made_up, honest) = (forger.made_up(), forger.entries());
     let seal = forger.commit(forger.links().last().unwrap());
@@ -80,7 +80,9 @@ fn foreign_and_missing_signatures() {
     let begun = |signer| with(&own, |proof| proof["first"]["commit"] = forger.commit_as(0, &shared[0], signer).into());
     let end = |which: &str, commit: String| with(&forger.patch, |proof| proof[which]["commit"] = commit.into());
     let exchanged = |commit: &str, by: &str| {
-        let armour = |commit: &str| commit[commit.find("gpgsig").unwrap()..commit.find("\n\n").unwrap()].to_owned();
+        let armour = |commit_text: &str| {
+            commit_text[commit_text.find("gpgsig").unwrap()..commit_text.find("\n\n").unwrap()].to_owned()
+        };
         commit.replace(&armour(commit), &armour(by))
     };
     let (of_first, of_seal) = (forger.commit(&forger.links()[0]), forger.commit(&forger.links()[at]));
@@ -103,13 +105,13 @@ fn foreign_and_missing_signatures() {
     let strict = Options { signers: Some(known), strict_signers: true, ..Options::default() };
     rows.push(verdict(
         "the same, that entry 0 signed by that key, for a verifier who says whom he trusts",
-        &asked(&whole, Beside::default(), &strict, &Logs::default(), None),
+        &verify_with(&whole, Beside::default(), &strict, &Logs::default(), None),
     ));
     table::check("tamper_proof_signatures", &HEAD, &rows);
 }
 
 #[test]
-fn what_no_run_holds() {
+fn entries_outside_any_run() {
     let forger = Forger::new();
     let (right, at) = (Some(&forger.scene.forge.signer), forger.links().len() - 1);
     let seal = |entries: &[Entry]| forger.seal_of(merkle::root(entries.iter().map(Entry::hash)));
@@ -153,8 +155,8 @@ fn what_no_run_holds() {
             under(&|entries| {
                 let Event::ItemFired(e) = &mut entries[fired].event else { panic!() };
                 e.attempt = 0;
-                let Event::ItemReconciled(e) = &mut entries[ended].event else { panic!() };
-                e.attempt = 0;
+                let Event::ItemReconciled(reconciled) = &mut entries[ended].event else { panic!() };
+                reconciled.attempt = 0;
             }),
         ),
         ("an entry 0 that follows another", under(&|entries| entries[0].prev = another)),
@@ -168,10 +170,13 @@ fn what_no_run_holds() {
         ("an entry 0 with a base of another format", submitted(&|e| e.base = "1".repeat(64).parse().unwrap())),
         ("an entry 0 without writers", submitted(&|e| e.roles.clear())),
         ("a seal without a parent", last(forger.commit_as(0, &seal(&forger.entries()), right))),
-        ("a seal that follows nothing", bent(&|seal| seal.prev = None)),
-        ("a seal with another place than it has", bent(&|seal| seal.seq += 1)),
-        ("a seal dated before what it seals", bent(&|seal| seal.at = Moment::from_millis(0))),
-        ("a seal of a run of another name", bent(&|seal| seal.about = "another".parse::<RunId>().unwrap().into())),
+        ("a seal that follows nothing", bent(&|bent_seal| bent_seal.prev = None)),
+        ("a seal with another place than it has", bent(&|bent_seal| bent_seal.seq += 1)),
+        ("a seal dated before what it seals", bent(&|bent_seal| bent_seal.at = Moment::from_millis(0))),
+        (
+            "a seal of a run of another name",
+            bent(&|bent_seal| bent_seal.about = "another".parse::<RunId>().unwrap().into()),
+        ),
     ];
     check(&forger, "tamper_proof_right_key", forgeries);
 }
@@ -181,13 +186,13 @@ fn entries_that_are_not_the_items() {
     let forger = Forger::new();
     let seqs =
         |matches: &dyn Fn(&Event) -> bool| forger.entries().iter().position(|entry| matches(&entry.event)).unwrap();
-    let shown =
+    let showing =
         |of: &[usize]| with(&forger.patch, |proof| proof["shown"] = of.iter().map(|at| forger.leaf(*at)).collect());
     let [fired, ended] = MAKE;
     let retried = seqs(&|event| matches!(event, Event::ItemRetried(_)));
     let other = seqs(&|event| matches!(event, Event::ItemFired(e) if e.item.as_str() == "other"));
     let broken = seqs(&|event| matches!(event, Event::ItemFired(e) if e.item.as_str() == "break"));
-    let failed = with(&shown(&[broken, broken + 1]), |proof| {
+    let failed = with(&showing(&[broken, broken + 1]), |proof| {
         proof["item"] = "break".into();
         proof.as_object_mut().unwrap().remove("product");
     });
@@ -205,22 +210,22 @@ fn entries_that_are_not_the_items() {
         })
     };
     let forgeries = vec![
-        ("the end before the dispatch", shown(&[ended, fired])),
-        ("the end alone", shown(&[ended])),
-        ("the dispatch alone", shown(&[fired])),
-        ("the end twice", shown(&[ended, ended])),
-        ("the dispatch twice", shown(&[fired, fired])),
+        ("the end before the dispatch", showing(&[ended, fired])),
+        ("the end alone", showing(&[ended])),
+        ("the dispatch alone", showing(&[fired])),
+        ("the end twice", showing(&[ended, ended])),
+        ("the dispatch twice", showing(&[fired, fired])),
         ("no entries", without(&forger.patch, &["shown"])),
-        ("one entry more, of the run", shown(&[fired, ended, other])),
-        ("entry 0 once more", shown(&[0, fired, ended])),
-        ("the dispatch of the first attempt", shown(&[1, ended])),
-        ("the dispatch of an attempt that a crash ended", shown(&[3, ended])),
-        ("a retry in the place of the end", shown(&[1, retried])),
-        ("a retry in the place of the dispatch", shown(&[retried, ended])),
-        ("the dispatch of another item", shown(&[other, ended])),
-        ("the end of another item", shown(&[fired, other + 1])),
-        ("dispatch and end of another item", shown(&[other, other + 1])),
-        ("dispatch and end of an item that failed, shown as the one that is done", shown(&[broken, broken + 1])),
+        ("one entry more, of the run", showing(&[fired, ended, other])),
+        ("entry 0 once more", showing(&[0, fired, ended])),
+        ("the dispatch of the first attempt", showing(&[1, ended])),
+        ("the dispatch of an attempt that a crash ended", showing(&[3, ended])),
+        ("a retry in the place of the end", showing(&[1, retried])),
+        ("a retry in the place of the dispatch", showing(&[retried, ended])),
+        ("the dispatch of another item", showing(&[other, ended])),
+        ("the end of another item", showing(&[fired, other + 1])),
+        ("dispatch and end of another item", showing(&[other, other + 1])),
+        ("dispatch and end of an item that failed, shown as the one that is done", showing(&[broken, broken + 1])),
         ("the same, shown as what it is", failed),
         ("of a run in which the item was done before its dispatch, as it stands there", backwards([ended, fired])),
         ("the same, in that order", backwards([fired, ended])),

@@ -57,8 +57,8 @@ fn apply(tale: &mut Tale, honest: &[Entry], bend: &Bend) {
             }
             let path = &fields[field.index(fields.len())];
             let bent = if *is_out { taken_out(&written, path) } else { changed(&written, path) };
-            if let Ok(entry) = Entry::parse(&format::entry_text(&bent)) {
-                tale[at] = entry.event;
+            if let Ok(second_entry) = Entry::parse(&format::entry_text(&bent)) {
+                tale[at] = second_entry.event;
             }
         }
     }
@@ -67,7 +67,7 @@ fn apply(tale: &mut Tale, honest: &[Entry], bend: &Bend) {
 #[test]
 fn both_implementations_find_the_same_in_random_tales() {
     let scene = Scene::new(End::Closed);
-    let honest: Vec<Entry> = scene.told.links.iter().map(|link| link.entry.clone()).collect();
+    let honest: Vec<Entry> = scene.chain.links.iter().map(|link| link.entry.clone()).collect();
     let keys = [1, 1, 1, 4, 9].map(|number| key(scene.forge.path(), number));
     let mut runner = TestRunner::deterministic();
     let mut both = Both::default();
@@ -79,9 +79,9 @@ fn both_implementations_find_the_same_in_random_tales() {
             continue;
         }
         let signer = if number % 2 == 0 { &scene.forge.signer } else { by.get(&keys) };
-        let told = scene.tell(tale, signer);
+        let chain = scene.tell(tale, signer);
         if number % 3 == 0 {
-            scene.rewrite_log(&told, signer);
+            scene.rewrite_log(&chain, signer);
         } else {
             scene.keep_log();
         }

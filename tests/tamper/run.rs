@@ -132,10 +132,10 @@ fn the_two_of_them_have_every_kind_of_entry() {
     assert_eq!(drafts.map(|draft| draft.event.kind()).collect::<BTreeSet<_>>(), crate::model::kinds_of_runs());
 }
 
-/// A repository with the run in it, and the story that it tells.
+/// A repository with the run in it, and its entries.
 pub(crate) struct Scene {
     pub(crate) forge: Forge,
-    pub(crate) told: BuiltChain,
+    pub(crate) chain: BuiltChain,
     pub(crate) drafts: Vec<Draft>,
     log: Oid,
 }
@@ -145,9 +145,9 @@ impl Scene {
         let forge = Forge::new();
         let chain_builder = story(&forge, end);
         let drafts = chain_builder.drafts.clone();
-        let told = forge.finish(chain_builder);
+        let chain = forge.finish(chain_builder);
         let log = refs::read(&forge.store, &log_ref(&forge)).unwrap().unwrap();
-        let scene = Self { forge, told, drafts, log };
+        let scene = Self { forge, chain, drafts, log };
         crate::common::forge::assert_intact(&scene.forge.verify());
         scene
     }
@@ -157,17 +157,17 @@ impl Scene {
         self.drafts.iter().map(|draft| draft.event.clone()).collect()
     }
 
-    /// Puts the log back to what it said.
+    /// Restores the log.
     pub(crate) fn keep_log(&self) {
         refs::set(&self.forge.store, &log_ref(&self.forge), self.log).unwrap();
     }
 
     /// Rewrites the logs consistently.
-    pub(crate) fn rewrite_log(&self, told: &BuiltChain, signer: &Signer) {
+    pub(crate) fn rewrite_log(&self, chain: &BuiltChain, signer: &Signer) {
         for (name, head) in refs::list(&self.forge.store, format::LOG_REFS).unwrap() {
             refs::delete(&self.forge.store, &name, head).unwrap();
         }
-        self.forge.log(told, signer);
+        self.forge.log(chain, signer);
     }
 
     /// Tells a bent tale as if it had happened: each state follows, links, seal and signatures are

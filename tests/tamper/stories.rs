@@ -15,7 +15,7 @@ use super::both::Both;
 use super::run::{End, PLAN, Scene, failing};
 use super::{everything, table};
 use crate::common::chain_builder::{BuiltChain, point_to};
-use crate::common::forge::{Forge, blob, key, named, path};
+use crate::common::forge::{Forge, blob, key, path, store_product};
 
 pub(super) type Tale = Vec<Event>;
 
@@ -46,11 +46,11 @@ impl Found {
 
     fn tell_as(&mut self, scene: &Scene, what: &str, tell: impl Fn(&Signer) -> BuiltChain) {
         let forge = &scene.forge;
-        let told = tell(&forge.signer);
+        let chain = tell(&forge.signer);
         scene.keep_log();
-        let kept = forge.verify();
-        assert!(!kept.intact, "{what}, against the log that was kept:\n{}", kept.to_text(false));
-        scene.rewrite_log(&told, &forge.signer);
+        let report = forge.verify();
+        assert!(!report.intact, "{what}, against the log that was kept:\n{}", report.to_text(false));
+        scene.rewrite_log(&chain, &forge.signer);
         let renewed = forge.verify();
         self.both.note(forge, what);
         scene.keep_log();
@@ -60,7 +60,7 @@ impl Found {
         let rows = failing(&other);
         assert!(!other.intact, "{what}, by another key:\n{}", other.to_text(false));
         let right = if renewed.intact { POSSIBLE.to_owned() } else { failing(&renewed) };
-        let row = vec![what.to_owned(), right, failing(&kept), rows];
+        let row = vec![what.to_owned(), right, failing(&report), rows];
         match self.rows.iter().position(|known| *known == row) {
             Some(_) => {}
             None => self.rows.push(row.clone()),
@@ -146,7 +146,7 @@ fn every_two_entries_exchanged() {
 }
 
 #[test]
-fn what_was_handed_over_exchanged() {
+fn exchanged_products() {
     let scene = Scene::new(End::Closed);
     let mut found = Found::default();
     let mut tell = |what: &str, bend: Bend<'_>| {
@@ -162,7 +162,7 @@ fn what_was_handed_over_exchanged() {
     });
     tell("a patch exchanged for other bytes", &|forge, tale| {
         let make = done(tale, "make");
-        set_patch(tale, make, named(forge, b"evil\n"));
+        set_patch(tale, make, store_product(forge, b"evil\n"));
     });
     tell("an item that consumed another's patch", &|_, tale| {
         let other = done(tale, "other");
@@ -194,13 +194,13 @@ fn what_was_handed_over_exchanged() {
     tell("the document of an item that is not its output", &|forge, tale| {
         let other = done(tale, "other");
         let Event::ItemReconciled(e) = &mut tale[other] else { panic!() };
-        *e.products.get_mut(&"documents/score".parse().unwrap()).unwrap() = named(forge, b"evil\n");
+        *e.products.get_mut(&"documents/score".parse().unwrap()).unwrap() = store_product(forge, b"evil\n");
     });
     tell("a manifest of another command", &|_, tale| {
         refire(&scene.forge, tale, "make", &|fired| {
             let read = scene.forge.store.read_blob(fired.manifest.oid).unwrap();
             let manifest = Manifest { argv: vec!["evil".to_owned()], ..Manifest::parse(&read).unwrap() };
-            fired.manifest = named(&scene.forge, &manifest.canonical());
+            fired.manifest = store_product(&scene.forge, &manifest.canonical());
         });
     });
     tell("other bytes of a manifest than the entry names", &|forge, tale| {
@@ -230,7 +230,7 @@ fn what_was_handed_over_exchanged() {
     });
     tell("an artifact exchanged, named by entry 0", &|forge, tale| {
         let Event::RunSubmitted(e) = &mut tale[0] else { panic!() };
-        e.artifacts.values_mut().for_each(|sealed| *sealed = named(forge, b"# Another\n"));
+        e.artifacts.values_mut().for_each(|sealed| *sealed = store_product(forge, b"# Another\n"));
     });
     found.check("tamper_exchanges", "the story");
 }
@@ -246,7 +246,7 @@ fn what_was_added(tell: &mut dyn FnMut(&str, Bend<'_>)) {
         let Event::RunExtended(e) = &mut tale[at] else { panic!() };
         for item in e.items.values_mut() {
             let text = String::from_utf8(forge.store.read_blob(item.oid).unwrap()).unwrap();
-            *item = named(forge, text.replace("[\"again\"]", "[\"evil\"]").as_bytes());
+            *item = store_product(forge, text.replace("[\"again\"]", "[\"evil\"]").as_bytes());
         }
     });
     tell("an added item of another command, not named by its entry", &|forge, tale| {
@@ -259,7 +259,7 @@ fn what_was_added(tell: &mut dyn FnMut(&str, Bend<'_>)) {
         let Event::ItemReconciled(e) = &mut tale[at] else { panic!() };
         let high = b"{\"score\":9}\n";
         for product in e.products.iter_mut().filter(|(key, _)| **key != ProductKey::Patch).map(|(_, product)| product) {
-            *product = named(forge, high);
+            *product = store_product(forge, high);
         }
         refire(forge, tale, "use", &|fired| {
             let score = fired.input_refs.iter_mut().find(|(key, _)| key.as_str() == "score").unwrap();
@@ -276,24 +276,24 @@ fn a_whole_run_by_another_key() {
     let mut tale = scene.tale();
     let Event::RunSubmitted(e) = &mut tale[0] else { panic!() };
     e.roles = every_role([stranger.fingerprint()]);
-    let told = scene.tell(tale, &stranger);
+    let chain = scene.tell(tale, &stranger);
     scene.keep_log();
     let mut rows = Vec::new();
     let mut read = |what: &str, report: &git_handoff::verify::Report| {
         assert!(report.signers.iter().all(|signer| !signer.trusted), "{}", report.to_text(false));
         let signature = &report.rows.signature;
-        let said = signature.detail.replace(&stranger.fingerprint(), "SHA256:…");
+        let detail = signature.detail.replace(&stranger.fingerprint(), "SHA256:…");
         let mark = if signature.state == State::Failed { '✗' } else { '─' };
         let fails = failing(report);
         rows.push(vec![
             what.to_owned(),
             format!("`{}`", report.headline),
             if fails.is_empty() { "none".to_owned() } else { fails },
-            format!("{mark} {said}"),
+            format!("{mark} {detail}"),
         ]);
     };
     read("beside the log of the right key", &scene.forge.verify());
-    scene.forge.log(&told, &stranger);
+    scene.forge.log(&chain, &stranger);
     read("beside the logs of both keys", &scene.forge.verify());
     let own = super::run::log_ref(&scene.forge);
     scene.forge.git(&["update-ref", "-d", &own]);
@@ -340,5 +340,5 @@ fn refire(forge: &Forge, tale: &mut Tale, item: &str, bend: &dyn Fn(&mut ItemFir
 
 fn replace_plan(forge: &Forge, tale: &mut Tale, plan: &str) {
     let Event::RunSubmitted(e) = &mut tale[0] else { panic!() };
-    e.plan = named(forge, plan.as_bytes());
+    e.plan = store_product(forge, plan.as_bytes());
 }

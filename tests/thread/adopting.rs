@@ -53,7 +53,7 @@ fn signed_by(key: &Path, mut descriptor: Value) -> Value {
     descriptor
 }
 
-/// Changes one field, and signs it all again with the sender's own key: only the thread can tell.
+/// Changes one field, and signs it all again with the sender's own key: only the thread differs.
 fn forged(env: &Environment, descriptor: &Value, field: &str, to: Value) -> Value {
     let mut descriptor = descriptor.clone();
     descriptor[field] = to;
@@ -103,8 +103,8 @@ fn an_adopted_checkpoint_is_the_one_that_was_offered() {
     let back = json(&env.handoff_in("other", ["offer", "run-42-writer"]).success());
     env.write("back.json", &back.to_string());
     env.handoff(["adopt_checkpoint", "../back.json", "--as", "back", "--from", "../other"]).success();
-    let verified = env.handoff(["thread", "verify", "back"]).exit(0);
-    insta::assert_snapshot!(find_row(&verified.stdout, "lineage"), @"✓ lineage    goes back to 2 threads");
+    let report = env.handoff(["thread", "verify", "back"]).exit(0);
+    insta::assert_snapshot!(find_row(&report.stdout, "lineage"), @"✓ lineage    goes back to 2 threads");
 }
 
 #[test]
@@ -150,8 +150,8 @@ fn an_offer_is_worth_one_adoption_in_a_repository() {
     assert_eq!(traces(&env, "other"), before);
     // Spelt differently it is still the same offer, and another repository has its own nonces.
     env.write("descriptor.json", &serde_json::to_string_pretty(&descriptor).expect("it is written"));
-    let again = env.handoff_in("other", ["--json", "adopt", "../descriptor.json", "--as", "again"]).exit(1);
-    assert_eq!(json(&again.stderr)["code"], "used");
+    let refused_again = env.handoff_in("other", ["--json", "adopt", "../descriptor.json", "--as", "again"]).exit(1);
+    assert_eq!(json(&refused_again.stderr)["code"], "used");
     env.handoff(["adopt", "../descriptor.json", "--as", "here"]).success();
 }
 
@@ -170,8 +170,8 @@ fn a_crash_between_nonce_and_thread_settles_itself() {
     env.handoff_in("other", ["adopt", "../descriptor.json", "--as", "again"]).success();
     // It is noted, so the offer stays used after the thread is deleted.
     env.git_in("other", ["update-ref", "-d", "refs/handoff/threads/again"]).success();
-    let again = env.handoff_in("other", ["--json", "adopt", "../descriptor.json", "--as", "third"]).exit(1);
-    assert_eq!(json(&again.stderr)["code"], "used");
+    let third_adoption = env.handoff_in("other", ["--json", "adopt", "../descriptor.json", "--as", "third"]).exit(1);
+    assert_eq!(json(&third_adoption.stderr)["code"], "used");
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn every_forged_field_is_refused_even_under_the_senders_own_signature() {
     try_field("object_format", "sha256".into(), "object-format");
     try_field("nonce", "short".into(), "bad-descriptor");
     try_field("expires", "tomorrow".into(), "bad-descriptor");
-    // All names of another checkpoint, consistently: its thread is asked, and does not have it.
+    // All names of another checkpoint, consistently: its thread is read, and does not have it.
     let mut consistent = descriptor.clone();
     consistent["thread_id"] = "other".into();
     consistent["ref"] = "refs/handoff/threads/other".into();
@@ -243,7 +243,7 @@ fn whatever_is_changed_without_the_key_breaks_the_signature() {
 }
 
 #[test]
-fn what_is_no_descriptor_is_refused() {
+fn adopt_rejects_invalid_descriptors() {
     let env = two_repositories();
     let descriptor = offer(&env, &[]).to_string();
     let twice = descriptor.replacen('{', "{\"blob_id\":\"x\",", 1);
@@ -295,7 +295,7 @@ fn a_signature_as_ssh_keygen_writes_it_is_accepted() {
 }
 
 #[test]
-fn a_checkpoint_that_was_not_pushed_is_named_as_such() {
+fn adopt_reports_an_unpushed_checkpoint() {
     let env = repository();
     env.git_in("", ["init", "--quiet", "--bare", "hub"]).success();
     env.git(["remote", "add", "origin", "../hub"]).success();
@@ -311,20 +311,20 @@ fn a_checkpoint_that_was_not_pushed_is_named_as_such() {
     insta::assert_snapshot!(none.stderr, @r#"{"causes":[],"code":"source","hint":"ask the sender for: git handoff push REMOTE THREAD","message":"\"origin\" has no refs/handoff/threads/run-42","schema":"git-handoff.error/1"}"#);
     env.handoff(["push", "origin", "run-42"]).success();
     save(&env, "run-42", b"the state", &[]);
-    let offered = env.handoff(["offer", "run-42"]).exit(0);
-    insta::assert_snapshot!(offered.stderr, @r#"
+    let offered_later = env.handoff(["offer", "run-42"]).exit(0);
+    insta::assert_snapshot!(offered_later.stderr, @r#"
     warning: run-42 is not on "origin" yet, so it cannot be adopted from there
     hint: git handoff push origin run-42
     "#);
-    let descriptor = json(&offered.stdout);
+    let descriptor = json(&offered_later.stdout);
     refused(&env, &descriptor, &[], "not-there");
     env.handoff(["push", "origin", "run-42"]).success();
     assert_eq!(env.handoff(["offer", "run-42"]).exit(0).stderr, "");
     adopt(&env, &descriptor, &[]).success();
     // An earlier one is there, and whether one is cannot always be said.
     env.git(["remote", "set-url", "origin", "/nonexistent"]).success();
-    let offered = env.handoff(["offer", "run-42"]).exit(0);
-    insta::assert_snapshot!(offered.stderr, @r#"
+    let offered_last = env.handoff(["offer", "run-42"]).exit(0);
+    insta::assert_snapshot!(offered_last.stderr, @r#"
     warning: "origin" could not be asked whether it holds run-42
     hint: git handoff push origin run-42
     "#);
@@ -371,20 +371,20 @@ fn an_unknown_key_is_refused_unless_that_is_accepted() {
     assert_eq!(adopted["accepted_unknown_signer"], true);
     let entry = env.git_in("other", ["log", "-1", "--format=%b", "refs/handoff/threads/run-42-writer"]).success();
     assert_eq!(json(entry.trim())["adopted"]["acceptedUnknown"], true);
-    let descriptor = json(&env.handoff(["offer", "strange"]).success());
-    env.write("descriptor.json", &descriptor.to_string());
+    let offer_descriptor = json(&env.handoff(["offer", "strange"]).success());
+    env.write("descriptor.json", &offer_descriptor.to_string());
     env.write("signers", &line);
     let known = ["adopt", "../descriptor.json", "--as", "known", "--signers", "../signers"];
-    let adopted = json(&env.handoff_in("other", known).success());
-    assert_eq!(adopted["accepted_unknown_signer"], false);
+    let second_adopted = json(&env.handoff_in("other", known).success());
+    assert_eq!(second_adopted["accepted_unknown_signer"], false);
     // A key outside its validity is refused whatever else is accepted.
     let outside = line.replacen("namespaces=", "valid-before=\"20200101\",namespaces=", 1);
     assert_ne!(outside, line);
     env.write("signers", &outside);
-    let descriptor = json(&env.handoff(["offer", "strange"]).success());
+    let second_descriptor = json(&env.handoff(["offer", "strange"]).success());
     env.git_in("other", ["update-ref", "-d", "refs/handoff/threads/known"]).success();
     let before = traces(&env, "other");
-    env.write("descriptor.json", &descriptor.to_string());
+    env.write("descriptor.json", &second_descriptor.to_string());
     let late =
         ["--json", "adopt", "../descriptor.json", "--as", "late", "--signers", "../signers", "--accept-unknown-signer"];
     assert_eq!(json(&env.handoff_in("other", late).exit(1).stderr)["code"], "distrusted");
@@ -466,7 +466,7 @@ fn altered_bytes_at_the_source_are_refused() {
 }
 
 #[test]
-fn a_name_that_is_taken_is_refused() {
+fn adopt_rejects_a_used_name() {
     let env = two_repositories();
     let descriptor = offer(&env, &[]);
     let made = with_input(&env, "other", &["checkpoint", "run-42-writer", "--state", "-"], b"mine");

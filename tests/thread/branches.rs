@@ -54,8 +54,8 @@ fn a_branch_that_cannot_be_compared_stops_nothing() {
     assert!(detail.contains("HEAD is detached, so the branch \"feature/login\" was not compared"), "{detail}");
     // A renamed branch is not the other branch that the work could be on.
     env.shell("repo", "git switch --quiet feature/login && git branch --quiet --move renamed").success();
-    let detail = facts(&env, "repo", 0)["detail"].as_str().unwrap().to_owned();
-    assert!(detail.contains("the branch \"feature/login\" is not here"), "{detail}");
+    let second_detail = facts(&env, "repo", 0)["detail"].as_str().unwrap().to_owned();
+    assert!(second_detail.contains("the branch \"feature/login\" is not here"), "{second_detail}");
     // A detached HEAD has none to write down.
     env.git(["switch", "--quiet", "--detach", "main"]).success();
     save(&env, "t", b"detached", &["--packet", "auto"]);

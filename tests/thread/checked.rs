@@ -38,8 +38,8 @@ fn adopt_obeys_what_the_receiver_lets_through() {
         ("fetch.fsck.skipList", "../skip"),
     ] {
         let env = offered();
-        let said = env.handoff_in("other", ADOPT).exit(1);
-        assert!(said.stderr.contains(WHY) && said.stderr.contains(HINT), "{said}");
+        let output = env.handoff_in("other", ADOPT).exit(1);
+        assert!(output.stderr.contains(WHY) && output.stderr.contains(HINT), "{output}");
         let blob = env.git(["rev-parse", "HEAD:.gitattributes"]).success();
         let skipped = env.path().join("skip");
         fs::write(&skipped, &blob).unwrap();
@@ -58,30 +58,30 @@ fn adopt_obeys_what_the_receiver_lets_through() {
 #[test]
 fn fetch_and_checkpoint_say_what_lets_it_through() {
     let env = offered();
-    let said = env.handoff_in("other", ["fetch", "../repo"]).exit(1);
-    assert!(said.stderr.contains(WHY) && said.stderr.contains(HINT), "{said}");
+    let output = env.handoff_in("other", ["fetch", "../repo"]).exit(1);
+    assert!(output.stderr.contains(WHY) && output.stderr.contains(HINT), "{output}");
     env.git_in("other", ["config", "fetch.fsck.gitattributesLineLength", "ignore"]).success();
     env.handoff_in("other", ["fetch", "../repo"]).success();
     // Uncommitted files are checked when saved.
-    let env = repository();
-    env.write("repo/.gitattributes", &attributes());
-    env.write("state", "s");
+    let second_env = repository();
+    second_env.write("repo/.gitattributes", &attributes());
+    second_env.write("state", "s");
     let checkpoint = ["checkpoint", "t", "--state", "../state", "--worktree"];
-    let said = env.handoff(checkpoint).exit(1);
-    assert!(said.stderr.contains(WHY) && said.stderr.contains(HINT), "{said}");
-    env.git(["config", "fetch.fsck.gitattributesLineLength", "ignore"]).success();
-    env.handoff(checkpoint).success();
+    let checkpoint_output = second_env.handoff(checkpoint).exit(1);
+    assert!(checkpoint_output.stderr.contains(WHY) && checkpoint_output.stderr.contains(HINT), "{checkpoint_output}");
+    second_env.git(["config", "fetch.fsck.gitattributesLineLength", "ignore"]).success();
+    second_env.handoff(checkpoint).success();
 }
 
 #[test]
 fn a_bundle_and_a_git_anchor_obey_it_too() {
     let env = offered();
     env.handoff(["bundle", "--all", "--output", "../t.bundle"]).success();
-    let said = env.handoff_in("other", ["verify", "--bundle", "../t.bundle"]).exit(1);
-    assert!(format!("{said}").contains(WHY), "{said}");
+    let output = env.handoff_in("other", ["verify", "--bundle", "../t.bundle"]).exit(1);
+    assert!(format!("{output}").contains(WHY), "{output}");
     env.git_in("other", ["config", "--global", "fetch.fsck.gitattributesLineLength", "ignore"]).success();
-    let said = env.handoff_in("other", ["verify", "--bundle", "../t.bundle"]);
-    insta::assert_snapshot!(masked(&said.to_string()), @"
+    let verify_output = env.handoff_in("other", ["verify", "--bundle", "../t.bundle"]);
+    insta::assert_snapshot!(masked(&verify_output.to_string()), @"
     git handoff thread verify · t                                   ✓ INTACT  clock pinned
     ✓ chain      1 checkpoint in 1 entry, hash-linked, no gaps
     ✓ signature  ed25519 SHA256:…… · this repository's key

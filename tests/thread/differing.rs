@@ -12,20 +12,20 @@ fn states_that_are_json_are_compared_by_fields_and_all_else_as_a_patch() {
     let new = br#"{"done": ["a", "c", "d"], "left": 3, "by": {"name": null}}"#;
     save(&env, "t", old, &[]);
     let second = save(&env, "t", new, &["--packet", "packet.json"]);
-    let shown = env.handoff(["thread", "diff", "t"]).success();
-    let (fields, patch) = shown.split_at(shown.find("diff --git").expect("the packet is new"));
+    let stdout = env.handoff(["thread", "diff", "t"]).success();
+    let (fields, patch) = stdout.split_at(stdout.find("diff --git").expect("the packet is new"));
     assert_eq!(fields, "+ /by  {\"name\":null}\n~ /done/1  \"b\" -> \"c\"\n+ /done/2  \"d\"\n- /note  \"x\\u202ey\"\n");
     assert!(patch.starts_with("diff --git a/packet.json b/packet.json\n") && !patch.contains("/state"), "{patch}");
     let both = env.handoff(["thread", "diff", "--patch", "t"]).success();
     assert!(both.starts_with("diff --git a/packet") && both.contains("diff --git a/state b/state\n"), "{both}");
 
-    let told = json(&env.handoff(["--json", "thread", "diff", "t"]).success());
+    let answer = json(&env.handoff(["--json", "thread", "diff", "t"]).success());
     assert_eq!(
-        (&told["schema"], &told["patch"], &told["more"]),
+        (&answer["schema"], &answer["patch"], &answer["more"]),
         (&"git-handoff.diff/1".into(), &both.into(), &value!(null))
     );
     assert_eq!(
-        told["changes"],
+        answer["changes"],
         value!([
             {"pointer": "/by", "kind": "added", "after": {"name": null}},
             {"pointer": "/done/1", "kind": "changed", "before": "b", "after": "c"},
@@ -51,13 +51,13 @@ fn other_states_are_compared_by_lines() {
         let thread = format!("t{at}");
         save(&env, &thread, old.as_bytes(), &[]);
         // The first of a thread has nothing before it.
-        let shown = env.handoff(["thread", "diff", &thread]).success();
-        assert!(shown.starts_with("diff --git a/state b/state\nnew file"), "{shown}");
+        let stdout = env.handoff(["thread", "diff", &thread]).success();
+        assert!(stdout.starts_with("diff --git a/state b/state\nnew file"), "{stdout}");
         save(&env, &thread, new.as_bytes(), &[]);
-        let shown = env.handoff(["thread", "diff", &thread]).success();
-        assert!(shown.starts_with("diff --git a/state b/state\nindex"), "{shown}");
-        let told = json(&env.handoff(["--json", "thread", "diff", &thread]).success());
-        assert_eq!((told.get("changes"), &told["patch"]), (None, &shown.into()));
+        let thread_diff_stdout = env.handoff(["thread", "diff", &thread]).success();
+        assert!(thread_diff_stdout.starts_with("diff --git a/state b/state\nindex"), "{thread_diff_stdout}");
+        let answer = json(&env.handoff(["--json", "thread", "diff", &thread]).success());
+        assert_eq!((answer.get("changes"), &answer["patch"]), (None, &thread_diff_stdout.into()));
     }
     // The same fields, written otherwise.
     save(&env, "spelled", b"{\"a\": 1}", &[]);

@@ -68,7 +68,7 @@ fn no_two_branches_keys_or_work_trees_share_a_thread() {
 }
 
 #[test]
-fn a_large_untracked_file_is_named_and_the_rest_is_saved() {
+fn hook_reports_a_large_untracked_file_and_saves_the_rest() {
     let env = repository();
     save(&env, "notes", b"x", &[]);
     env.git(["config", "handoff.maxProductSize", "1000"]).success();
@@ -78,13 +78,13 @@ fn a_large_untracked_file_is_named_and_the_rest_is_saved() {
     let printed: Value = json(&hook(&env, "repo", "save 'at stop'"));
     let line = "git handoff: left out: big [1].bin, larger than 1000 bytes, the most that is taken";
     assert_eq!(printed["systemMessage"], line);
-    // Nothing changed, so nothing is said again.
+    // Nothing changed, so there is no second message.
     assert_eq!(hook(&env, "repo", "save 'at stop'"), "");
     let latest = json(&env.handoff(["thread", "log", &thread, "--json"]).success());
-    let shown = env.handoff(["thread", "show", &thread, "--json"]).success();
-    assert_eq!(json(&shown)["worktree"]["ignored"][0]["path"], "big [1].bin", "{latest}");
+    let stdout = env.handoff(["thread", "show", &thread, "--json"]).success();
+    assert_eq!(json(&stdout)["worktree"]["ignored"][0]["path"], "big [1].bin", "{latest}");
     env.write("repo/token.txt", &["ghp_0123456789abcdefghij", "ABCDEFGHIJ012345\n"].concat());
-    let printed: Value = json(&hook(&env, "repo", "save 'at stop'"));
-    let said = printed["systemMessage"].as_str().expect("a text");
-    assert!(said.starts_with("git handoff saved no checkpoint: error: "), "{said}");
+    let second_printed: Value = json(&hook(&env, "repo", "save 'at stop'"));
+    let message = second_printed["systemMessage"].as_str().expect("a text");
+    assert!(message.starts_with("git handoff saved no checkpoint: error: "), "{message}");
 }

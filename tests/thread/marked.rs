@@ -108,7 +108,7 @@ fn a_marked_file_that_is_unchanged_or_not_concerned_stops_nothing() {
 }
 
 #[test]
-fn going_on_where_it_was_saved_keeps_what_came_since() {
+fn resume_on_the_saved_commit_preserves_later_work() {
     let env = offered();
     env.git(["update-index", "--skip-worktree", "kept"]).success();
     // As it was saved, nothing is in the way.
@@ -138,7 +138,7 @@ fn a_checkpoint_saves_marked_files_as_they_are_on_the_disk() {
 }
 
 #[test]
-fn what_a_sparse_checkout_leaves_out_is_not_deleted() {
+fn sparse_checkout_deletes_no_excluded_file() {
     for cone in ["--cone", "--no-cone"] {
         let env = Environment::empty();
         env.shell("", "git init --quiet repo").success();

@@ -31,7 +31,7 @@ const ADOPT: [&str; 6] = ["--json", "adopt", "../descriptor.json", "--as", "u", 
 const RESUME: [&str; 4] = ["--json", "resume", "u", "--checkout"];
 
 #[test]
-fn a_full_disk_is_named_and_a_repeated_checkout_does_the_rest() {
+fn checkout_resumes_after_a_full_disk() {
     let Some((env, mount)) = ready() else { return };
     let before = files(&env, "other");
     let written = "cannot write the files of the work tree: No space left on device (os error 28); \
@@ -42,9 +42,13 @@ fn a_full_disk_is_named_and_a_repeated_checkout_does_the_rest() {
     // The offer is used, so the same command would not help.
     assert_eq!(failure["hint"], "git handoff resume u --checkout   # does the rest");
     assert_eq!(files(&env, "other"), before);
-    let failure = json(&env.handoff_in("other", RESUME).exit(1).stderr);
-    assert_eq!((&failure["code"], &failure["message"]), (&value!("work-tree"), &value!(written)), "{failure}");
-    assert_eq!(failure["hint"], "free some space, then run the same command again");
+    let second_failure = json(&env.handoff_in("other", RESUME).exit(1).stderr);
+    assert_eq!(
+        (&second_failure["code"], &second_failure["message"]),
+        (&value!("work-tree"), &value!(written)),
+        "{second_failure}"
+    );
+    assert_eq!(second_failure["hint"], "free some space, then run the same command again");
     assert_eq!(files(&env, "other"), before);
     mount.remount_with("size=4m");
     env.handoff_in("other", RESUME).success();

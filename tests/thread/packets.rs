@@ -23,9 +23,9 @@ fn with_packet(fields: &Value) -> Environment {
 /// Asserts that a command ends with the report of a packet, and changed nothing.
 #[track_caller]
 fn stopped(env: &Environment, dir: &str, args: &[&str], code: i32) -> Value {
-    let state = |env: &Environment| {
-        let objects = env.git_in(dir, ["count-objects", "-v"]).success();
-        (traces(env, "repo"), traces(env, "other"), objects)
+    let state = |environment: &Environment| {
+        let objects = environment.git_in(dir, ["count-objects", "-v"]).success();
+        (traces(environment, "repo"), traces(environment, "other"), objects)
     };
     let before = state(env);
     let output = env.handoff_in(dir, args).exit(code);
@@ -105,7 +105,7 @@ fn an_unclean_packet_stops_adoption_unless_it_is_accepted() {
 }
 
 #[test]
-fn what_looks_like_a_credential_is_never_written_down() {
+fn credentials_are_never_stored() {
     let env = with_packet(&value!({"resume_token": "ghp_0123456789abcdefghijABCDEFGHIJ012345"}));
     let failure = stopped(&env, "repo", &["resume", "t"], 3);
     assert!(!failure.to_string().contains("ghp_"), "{failure}");
@@ -114,7 +114,7 @@ fn what_looks_like_a_credential_is_never_written_down() {
 }
 
 #[test]
-fn facts_are_held_against_the_repository_at_hand() {
+fn packet_facts_are_checked_against_the_repository() {
     // A run that is not here says nothing; a commit that is not here does.
     let env = with_packet(&value!({"run": "elsewhere", "items": ["a"]}));
     let descriptor = json(&env.handoff(["offer", "t"]).success());

@@ -17,15 +17,15 @@ fn mark(env: &Environment, dir: &str) -> PathBuf {
 
 /// Returns the commit that the mark names.
 fn marked(env: &Environment) -> String {
-    let kept = json(&fs::read_to_string(mark(env, "repo")).expect("there is a mark"));
-    text(&kept["commit"]).to_owned()
+    let saved_mark = json(&fs::read_to_string(mark(env, "repo")).expect("there is a mark"));
+    text(&saved_mark["commit"]).to_owned()
 }
 
 /// Replaces the commit in the mark.
 fn plant(env: &Environment, commit: &str) {
-    let mut kept = json(&fs::read_to_string(mark(env, "repo")).expect("there is a mark"));
-    kept["commit"] = commit.into();
-    fs::write(mark(env, "repo"), kept.to_string()).expect("it is written");
+    let mut saved_mark = json(&fs::read_to_string(mark(env, "repo")).expect("there is a mark"));
+    saved_mark["commit"] = commit.into();
+    fs::write(mark(env, "repo"), saved_mark.to_string()).expect("it is written");
 }
 
 /// Returns the commits of the thread, the first one first.
@@ -89,10 +89,10 @@ fn a_forged_middle_is_refused_where_it_was_never_verified() {
     // A mark of another key or version says nothing.
     let good = fs::read_to_string(mark(&env, "repo")).expect("there is a mark");
     for (field, value) in [("key", "SHA256:x"), ("tool", "git-handoff 0.0.1")] {
-        let mut kept = json(&good);
-        kept["commit"] = forged.as_str().into();
-        kept[field] = value.into();
-        fs::write(mark(&env, "repo"), kept.to_string()).expect("it is written");
+        let mut saved_mark = json(&good);
+        saved_mark["commit"] = forged.as_str().into();
+        saved_mark[field] = value.into();
+        fs::write(mark(&env, "repo"), saved_mark.to_string()).expect("it is written");
         refused(&env, "repo", why);
     }
     // Only a person who can write beside the key can plant a mark. It replaces the signatures.

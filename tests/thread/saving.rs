@@ -12,8 +12,8 @@ fn a_state_of_any_bytes_comes_back() {
     for state in states {
         let saved = save(&env, "run-42", state, &[]);
         assert_eq!(saved["schema"], "git-handoff.checkpoint/1");
-        let named = format!("run-42:{}", text(&saved["checkpoint_id"]));
-        assert_eq!(env.handoff(["thread", "cat", &named]).exit(0).raw, state);
+        let checkpoint = format!("run-42:{}", text(&saved["checkpoint_id"]));
+        assert_eq!(env.handoff(["thread", "cat", &checkpoint]).exit(0).raw, state);
         assert_eq!(env.git(["cat-file", "blob", text(&saved["blob_id"])]).exit(0).raw, state);
         assert_eq!(env.git(["rev-parse", "refs/handoff/threads/run-42"]).success().trim(), saved["commit"]);
     }
@@ -39,7 +39,7 @@ fn the_log_is_newest_first_and_names_what_was_saved() {
 }
 
 #[test]
-fn going_back_only_appends() {
+fn return_to_a_checkpoint_appends() {
     let env = repository();
     let first = save(&env, "t", b"1", &[]);
     save(&env, "t", b"2", &[]);

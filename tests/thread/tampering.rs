@@ -33,15 +33,15 @@ fn garbage_on_top_of_the_log_hides_no_cut_off_end() {
     let garbage = env.git(["commit-tree", "-p", log.trim(), "-m", "x", &format!("{}^{{tree}}", log.trim())]).success();
     env.git(["update-ref", log.trim(), garbage.trim()]).success();
     // The rest of the log is unknown.
-    let said = env.handoff(["thread", "verify", "t"]).exit(3);
-    insta::assert_snapshot!(find_row(&said.stdout, "anchor"), @"✗ anchor     refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg is broken: commit 6f546c2: the commit is not an entry: the message is not a subject and an entry; its statements up to entry 1 count");
+    let output = env.handoff(["thread", "verify", "t"]).exit(3);
+    insta::assert_snapshot!(find_row(&output.stdout, "anchor"), @"✗ anchor     refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg is broken: commit 6f546c2: the commit is not an entry: the message is not a subject and an entry; its statements up to entry 1 count");
     env.git(["update-ref", "refs/handoff/threads/t", text(&first["commit"])]).success();
-    let said = env.handoff(["thread", "verify", "t"]).exit(3);
-    insta::assert_snapshot!(find_row(&said.stdout, "anchor"), @"✗ anchor     refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg holds 2 entries: the last are gone");
+    let thread_verify_output = env.handoff(["thread", "verify", "t"]).exit(3);
+    insta::assert_snapshot!(find_row(&thread_verify_output.stdout, "anchor"), @"✗ anchor     refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg holds 2 entries: the last are gone");
 }
 
 #[test]
-fn a_removed_thread_is_missed_and_its_name_stays_taken() {
+fn verify_misses_a_removed_thread_whose_name_stays_reserved() {
     let env = repository();
     save(&env, "t", b"1", &[]);
     env.git(["update-ref", "-d", "refs/handoff/threads/t"]).success();

@@ -80,24 +80,24 @@ fn an_unknown_key_stays_unknown_one_adoption_further_on() {
     assert_eq!(verified["lineage"][1]["signer"]["fingerprint"], stranger(&env));
     assert_eq!(verified["lineage"][1]["signer"]["trusted"], false);
     let accepted = "an unknown key was accepted with it";
-    let verified = env.handoff_in("other", ["thread", "verify", "x"]).success();
-    let lineage = find_row(&verified, "lineage");
+    let report = env.handoff_in("other", ["thread", "verify", "x"]).success();
+    let lineage = find_row(&report, "lineage");
     let way = "goes back to 2 threads, an unknown key was accepted on the way";
     assert_eq!(lineage, format!("─ lineage    {way}, key {} not known to you", stranger(&env)));
-    let shown = env.handoff_in("other", ["thread", "show", "x"]).success();
-    let from = find_line(&shown, "adopted from ");
-    assert!(from.starts_with("adopted from  m:0-") && from.ends_with(&format!("; {accepted}")), "{shown}");
+    let stdout = env.handoff_in("other", ["thread", "show", "x"]).success();
+    let from = find_line(&stdout, "adopted from ");
+    assert!(from.starts_with("adopted from  m:0-") && from.ends_with(&format!("; {accepted}")), "{stdout}");
     let by = format!(", by {}; {accepted}", stranger(&env));
     assert!(
-        shown.lines().any(|line| line.starts_with("goes back to  adopted from t:1-") && line.ends_with(&by)),
-        "{shown}"
+        stdout.lines().any(|line| line.starts_with("goes back to  adopted from t:1-") && line.ends_with(&by)),
+        "{stdout}"
     );
     // A verifier that knows only our key reports it; one that knows the stranger too does not.
     let line = env.handoff_in("other", ["key", "--principal", "ada@example.com"]).success();
     env.write("signers", &line);
     let verify = ["--json", "thread", "verify", "x", "--require-trusted", "--signers", "../signers"];
-    let verified = env.handoff_in("other", verify).exit(3);
-    assert_eq!(json(&verified.stdout)["failure"], "lineage");
+    let strict_report = env.handoff_in("other", verify).exit(3);
+    assert_eq!(json(&strict_report.stdout)["failure"], "lineage");
     assert_eq!(verdict(&env.handoff_in("other", &verify[1..]).exit(3).stdout), "✗ UNTRUSTED  clock pinned");
     let known = line + &env.handoff(["key", "--principal", "eve@example.com"]).success();
     env.write("signers", &known);
@@ -190,7 +190,7 @@ fn a_tampered_thread_is_refused_in_spite_of_every_flag() {
     env.git(["update-ref", "refs/handoff/threads/t", text(&first["commit"])]).success();
     all_refused("unsound");
     env.git(["update-ref", "refs/handoff/threads/t", clean.trim()]).success();
-    // Damaged bytes, also of a checkpoint that is not asked for.
+    // Damaged bytes, also of a checkpoint that was not requested.
     let blob = text(&first["blob_id"]);
     crate::common::loosen(&env.repo());
     let file = env.path().join(format!("repo/.git/objects/{}/{}", &blob[..2], &blob[2..]));
@@ -252,7 +252,7 @@ fn a_run_that_does_not_verify_is_not_tied() {
 }
 
 #[test]
-fn a_name_that_two_remotes_have_is_asked_back() {
+fn ambiguous_thread_name_is_rejected() {
     let env = repository();
     save(&env, "t", b"1", &[]);
     env.git_in("", ["clone", "--quiet", "--no-local", "repo", "other"]).success();
@@ -271,7 +271,7 @@ fn a_name_that_two_remotes_have_is_asked_back() {
 }
 
 #[test]
-fn lines_of_others_in_a_signers_file_are_skipped_and_named() {
+fn foreign_lines_in_a_signers_file_are_skipped_and_reported() {
     let env = repository();
     save(&env, "t", b"x", &[]);
     let key = env.handoff(["key"]).success();

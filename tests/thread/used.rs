@@ -39,7 +39,7 @@ fn consumed(env: &Environment, args: &[&str]) {
 }
 
 #[test]
-fn a_nonce_is_used_where_an_entry_says_so_whatever_became_of_the_files() {
+fn nonce_in_an_entry_is_used_without_its_file() {
     let env = two_repositories();
     let descriptor = json(&env.handoff(["offer", "t"]).success());
     adopt_in(&env, "other", &descriptor, &["--as", "u"]).success();
@@ -51,21 +51,21 @@ fn a_nonce_is_used_where_an_entry_says_so_whatever_became_of_the_files() {
     stopped(&env, "other", &["adopt", "../descriptor.json", "--as", "v"], 1, "used");
     // Elsewhere it is not, until that thread is fetched.
     env.handoff(["adopt", "../descriptor.json", "--as", "mine"]).success();
-    let descriptor = json(&env.handoff(["offer", "t"]).success());
-    adopt_in(&env, "other", &descriptor, &["--as", "x"]).success();
+    let offer_descriptor = json(&env.handoff(["offer", "t"]).success());
+    adopt_in(&env, "other", &offer_descriptor, &["--as", "x"]).success();
     env.handoff(["fetch", "theirs"]).success();
     stopped(&env, "repo", &["adopt", "../descriptor.json", "--as", "again"], 1, "used");
     // An unsigned entry does not count.
-    let descriptor = json(&env.handoff(["offer", "t"]).success());
+    let second_descriptor = json(&env.handoff(["offer", "t"]).success());
     let script = format!(
         "
         commit=$(git cat-file commit refs/handoff/remotes/theirs/threads/x | sed 's/\"nonce\":\"[^\"]*\"/\"nonce\":{}/' \
             | git hash-object -w -t commit --stdin)
         git update-ref refs/handoff/remotes/theirs/threads/x $commit",
-        descriptor["nonce"]
+        second_descriptor["nonce"]
     );
     env.shell("repo", &script).success();
-    adopt_in(&env, "repo", &descriptor, &["--as", "still-mine"]).success();
+    adopt_in(&env, "repo", &second_descriptor, &["--as", "still-mine"]).success();
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_token_that_was_used_elsewhere_is_used_once_that_is_fetched() {
 }
 
 #[test]
-fn what_cannot_be_read_of_ours_is_not_taken_for_unused() {
+fn unreadable_nonces_count_as_used() {
     let env = two_repositories();
     let first = save(&env, "broken", b"1", &[]);
     save(&env, "broken", b"2", &[]);

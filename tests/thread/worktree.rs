@@ -130,7 +130,7 @@ fn the_receivers_own_changes_stay() {
 }
 
 #[test]
-fn a_repository_of_the_receiver_beside_the_saved_files_stays() {
+fn checkout_preserves_a_repository_of_the_receiver() {
     let env = changed();
     save(&env, "t", b"state", &["--worktree"]);
     offer(&env);
@@ -145,7 +145,7 @@ fn a_repository_of_the_receiver_beside_the_saved_files_stays() {
 }
 
 #[test]
-fn what_is_in_the_way_refuses_all_of_it() {
+fn checkout_refuses_when_a_file_is_in_the_way() {
     for (way, code) in [
         ("printf mine >unstaged", "local-changes"),
         ("printf mine >deleted", "local-changes"),
@@ -190,13 +190,13 @@ fn other_worktrees_of_the_repository_are_left_out_and_stay() {
         assert!(state.status.success(), "{}", String::from_utf8_lossy(&state.stderr));
         let made: Value = serde_json::from_slice(&state.stdout).expect("it is JSON");
         assert_eq!(made["left_out"], serde_json::json!([".claude/worktrees/a [*]"]));
-        let said = String::from_utf8_lossy(&state.stderr).into_owned();
-        assert_eq!(said, "left out: .claude/worktrees/a [*], another worktree of this repository\n");
+        let stderr = String::from_utf8_lossy(&state.stderr).into_owned();
+        assert_eq!(stderr, "left out: .claude/worktrees/a [*], another worktree of this repository\n");
         offer(&env);
         // Neither are those of the adopter in the way.
-        let beside =
+        let script =
             "git worktree add --quiet --detach .claude/worktrees/mine && echo mine >.claude/worktrees/mine/own";
-        env.shell("other", beside).success();
+        env.shell("other", script).success();
         env.handoff_in("other", ADOPT).success();
         let there = |path: &str| env.path().join("other").join(path).exists();
         assert!(there("deep/er/new") && there(".claude/worktrees/mine/own") && !there(".claude/worktrees/a [*]"));
@@ -219,10 +219,10 @@ fn changes_in_a_submodule_are_refused_and_its_commit_is_saved() {
         env.git(["config", "submodule.vend [x].ignore", "all"]).success();
         let before = traces(&env, "repo");
         let output = with_input(&env, "repo", &["checkpoint", "t", "--state", "-", "--worktree"], b"state");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         let why = "error: the submodule vend [x] has uncommitted or new files, which no checkpoint holds; commit or \
                    stash them there\n";
-        assert_eq!((output.status.code(), said.as_str()), (Some(1), why), "{change}");
+        assert_eq!((output.status.code(), stderr.as_str()), (Some(1), why), "{change}");
         assert_eq!(traces(&env, "repo"), before, "{change}");
         // Without the files it is a checkpoint like any other.
         save(&env, "t", b"state", &[]);
@@ -286,7 +286,7 @@ fn a_submodule_is_checked_out_at_the_saved_commit_if_it_is_here() {
 }
 
 #[test]
-fn a_saved_commit_of_a_submodule_that_is_not_here_is_named() {
+fn checkout_reports_a_missing_submodule_commit() {
     for prepare in ["true", "git submodule --quiet deinit vend"] {
         let (env, commit) = with_moved_submodule();
         env.shell("other", prepare).success();
@@ -298,8 +298,8 @@ fn a_saved_commit_of_a_submodule_that_is_not_here_is_named() {
         let command = format!(
             "git submodule update --init -- vend && git -C vend fetch origin {commit} && git -C vend checkout {commit}"
         );
-        let said = format!("warning: the submodule vend is not at the saved commit: {command}\n");
-        assert!(again.stderr.ends_with(&said), "{again}");
+        let warning = format!("warning: the submodule vend is not at the saved commit: {command}\n");
+        assert!(again.stderr.ends_with(&warning), "{again}");
         assert_eq!(env.shell("other", "git status --short; cat vend/lib.txt 2>&1 || true").success(), before);
         env.shell("other", &command.replace("checkout", "checkout --quiet")).success();
         assert_eq!(env.handoff_in("other", ["resume", "u", "--checkout"]).exit(0).stderr, "");
@@ -322,11 +322,11 @@ fn a_submodule_with_local_changes_refuses_a_checkout() {
 }
 
 #[test]
-fn what_a_host_would_refuse_is_refused_with_the_reason() {
+fn checkpoint_rejects_trees_that_hosts_reject() {
     let nested = "nested is a nested git repository, which no checkpoint can hold";
     // The rest is the message of git.
     let refused = "git refuses the objects: ";
-    for (what, said, name) in [
+    for (what, message, name) in [
         ("git init --quiet nested && git -C nested commit --quiet --allow-empty --message x", nested, ""),
         ("git init --quiet nested", "the working tree cannot be saved: ", "nested"),
         ("ln -s file .gitmodules", "the working tree cannot be saved: ", ".gitmodules"),
@@ -345,14 +345,14 @@ fn what_a_host_would_refuse_is_refused_with_the_reason() {
         assert_eq!(output.status.code(), Some(1), "{what}: {stderr}");
         let error = find_line(&stderr, "error: ").strip_prefix("error: ").unwrap();
         let (ours, gits) = error.split_at(error.find(" error: ").map_or(error.len(), |at| at + 1));
-        assert_eq!((ours, gits.is_empty()), (said, name.is_empty()), "{what}: {stderr}");
+        assert_eq!((ours, gits.is_empty()), (message, name.is_empty()), "{what}: {stderr}");
         assert!(gits.contains(name), "{what}: {stderr}");
         assert_eq!(traces(&env, "repo"), before.0, "{what}");
     }
 }
 
 #[test]
-fn an_untracked_file_above_the_limit_is_left_out_and_named() {
+fn checkpoint_reports_oversized_untracked_files() {
     let env = repository();
     env.write("repo/deep/big *.bin", "12345678901");
     env.write("repo/ten", "1234567890");
@@ -365,13 +365,13 @@ fn an_untracked_file_above_the_limit_is_left_out_and_named() {
     assert_eq!(state.status.code(), Some(0), "{stderr}");
     assert_eq!(stderr, "left out: deep/big *.bin, larger than 10 bytes, the most that is taken\n");
     let made: Value = serde_json::from_slice(&state.stdout).expect("it is JSON");
-    let named = serde_json::json!(["deep/big *.bin"]);
-    assert_eq!((&made["left_out"], &made["too_large"]), (&named, &named));
-    let shown: Value = serde_json::from_str(&env.handoff(["thread", "show", "t", "--json"]).success()).unwrap();
-    let tree = shown["worktree"]["tree"].as_str().unwrap();
+    let paths = serde_json::json!(["deep/big *.bin"]);
+    assert_eq!((&made["left_out"], &made["too_large"]), (&paths, &paths));
+    let answer: Value = serde_json::from_str(&env.handoff(["thread", "show", "t", "--json"]).success()).unwrap();
+    let tree = answer["worktree"]["tree"].as_str().unwrap();
     let files = env.git(["ls-tree", "-r", "--name-only", tree]).success();
     assert!(files.contains("ten\n") && files.contains("committed\n") && !files.contains("big"), "{files}");
-    assert!(shown["worktree"]["ignored"].to_string().contains("deep/big *.bin"), "{shown}");
+    assert!(answer["worktree"]["ignored"].to_string().contains("deep/big *.bin"), "{answer}");
     ends(&env, 0, &["thread", "verify", "t"]);
     // It stays where it is when the state comes back.
     ends(&env, 0, &["resume", "t", "--checkout"]);
@@ -394,16 +394,16 @@ fn an_empty_tree_an_unborn_head_and_a_linked_worktree_can_be_saved() {
         env.git(["fsck", "--strict"]).exit(0).stderr.replace("notice: HEAD points to an unborn branch (main)\n", ""),
         ""
     );
-    let env = repository();
-    env.git(["worktree", "add", "--quiet", "--detach", "../linked"]).success();
-    env.write("linked/file", "changed in the linked one");
-    let saved = with_input(&env, "linked", &["checkpoint", "t", "--state", "-", "--worktree"], b"x");
+    let second_env = repository();
+    second_env.git(["worktree", "add", "--quiet", "--detach", "../linked"]).success();
+    second_env.write("linked/file", "changed in the linked one");
+    let saved = with_input(&second_env, "linked", &["checkpoint", "t", "--state", "-", "--worktree"], b"x");
     assert!(saved.status.success());
-    assert_eq!(env.git(["show", "refs/handoff/threads/t:worktree/file"]).success(), "changed in the linked one");
-    env.git_in("", ["clone", "--quiet", "--bare", "repo", "bare"]).success();
+    assert_eq!(second_env.git(["show", "refs/handoff/threads/t:worktree/file"]).success(), "changed in the linked one");
+    second_env.git_in("", ["clone", "--quiet", "--bare", "repo", "bare"]).success();
     assert_eq!(
-        with_input(&env, "bare", &["checkpoint", "t", "--state", "-", "--worktree"], b"x").status.code(),
+        with_input(&second_env, "bare", &["checkpoint", "t", "--state", "-", "--worktree"], b"x").status.code(),
         Some(1)
     );
-    assert_eq!(with_input(&env, "bare", &["checkpoint", "t", "--state", "-"], b"x").status.code(), Some(0));
+    assert_eq!(with_input(&second_env, "bare", &["checkpoint", "t", "--state", "-"], b"x").status.code(), Some(0));
 }

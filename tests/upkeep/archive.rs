@@ -25,12 +25,13 @@ fn refs(clone: &TestClone) -> Vec<String> {
 }
 
 /// Returns all that the evidence of a run is: its verdict, its entries, a product, a transcript.
-fn seen(clone: &TestClone, run: &str) -> Vec<String> {
+fn query_run(clone: &TestClone, run: &str) -> Vec<String> {
     let target = format!("{run}/edit");
-    let asked = [vec!["verify", run], vec!["log", run, "--json"], vec!["status", run, "--json"], vec!["show", &target]];
+    let commands =
+        [vec!["verify", run], vec!["log", run, "--json"], vec!["status", run, "--json"], vec!["show", &target]];
     let products = ["patch", "outputs/o", "transcript", "manifest"].map(|product| format!("{target}:{product}"));
     let cats = products.iter().map(|product| vec!["cat", product.as_str()]);
-    let all = asked.into_iter().chain(cats);
+    let all = commands.into_iter().chain(cats);
     all.map(|words| {
         let (code, out, err) = clone.handoff(&words);
         assert_eq!(code, 0, "{words:?}: {err}");
@@ -44,42 +45,42 @@ fn archive(clone: &TestClone, words: &[&str]) -> (i32, Value) {
 }
 
 #[test]
-fn what_is_archived_is_found_as_before_and_comes_back_as_it_was() {
+fn archived_run_answers_and_restores_unchanged() {
     let clone = three();
-    let (before, listed) = (seen(&clone, "a"), refs(&clone));
+    let (before, listed) = (query_run(&clone, "a"), refs(&clone));
     let (code, answer) = archive(&clone, &["a", "b"]);
     assert_eq!((code, answer["runs"].as_array().unwrap().len()), (0, 2));
     assert_eq!(answer["refs"]["before"], listed.len());
     let archived = refs(&clone);
     assert_eq!(answer["refs"]["after"], archived.len());
-    let (mut left, kept) = (vec!["refs/handoff/archives/"], "refs/handoff/bases/@archived");
+    let (mut left, base_ref) = (vec!["refs/handoff/archives/"], "refs/handoff/bases/@archived");
     left.extend([
-        kept,
+        base_ref,
         "refs/handoff/bases/c",
         "refs/handoff/logs/",
         "refs/handoff/runs/c",
         "refs/handoff/transcripts/c",
     ]);
     assert_eq!(archived, left);
-    assert_eq!(seen(&clone, "a"), before);
+    assert_eq!(query_run(&clone, "a"), before);
     // Nothing that git takes away by itself is part of it.
     clone.git(&["gc", "--quiet", "--prune=now"]);
     clone.git(&["fsck", "--strict"]);
-    assert_eq!(seen(&clone, "a"), before);
+    assert_eq!(query_run(&clone, "a"), before);
     let (_, signers, _) = clone.handoff(&["key"]);
     std::fs::write(clone.home().join("signers"), signers).unwrap();
-    let signers = format!("gpg.ssh.allowedSignersFile={}", clone.home().join("signers").display());
+    let second_signers = format!("gpg.ssh.allowedSignersFile={}", clone.home().join("signers").display());
     let archive = clone.git(&["for-each-ref", "--format=%(objectname)", "refs/handoff/archives"]);
-    clone.git(&["-c", &signers, "verify-commit", archive.trim()]);
+    clone.git(&["-c", &second_signers, "verify-commit", archive.trim()]);
     assert_eq!(clone.handoff(&["unarchive", "a", "b"]).0, 0);
     let back: Vec<String> =
         refs(&clone).into_iter().filter(|name| !archived.contains(name) || listed.contains(name)).collect();
     assert_eq!(back, listed);
-    assert_eq!(seen(&clone, "a"), before);
+    assert_eq!(query_run(&clone, "a"), before);
 }
 
 #[test]
-fn archived_runs_are_listed_where_that_is_asked_for_and_their_names_stay_taken() {
+fn archived_runs_are_listed_with_an_option_and_reserve_their_names() {
     let clone = three();
     archive(&clone, &["a"]);
     let (_, out, err) = clone.handoff(&["runs"]);
@@ -90,38 +91,39 @@ fn archived_runs_are_listed_where_that_is_asked_for_and_their_names_stay_taken()
     hint: git handoff runs --archived
     ");
     let (_, answer) = clone.answer(&["runs", "--archived"]);
-    let listed: Vec<_> = answer["runs"].as_array().unwrap().iter().map(|run| (&run["run"], &run["archived"])).collect();
-    assert_eq!(json!(listed), json!([["c", null], ["b", null], ["a", true]]));
+    let archived_runs: Vec<_> =
+        answer["runs"].as_array().unwrap().iter().map(|run| (&run["run"], &run["archived"])).collect();
+    assert_eq!(json!(archived_runs), json!([["c", null], ["b", null], ["a", true]]));
     // Another plan of that name is refused, and the same one is the run that there is.
     let other = clone.plan("a", &[("edit", "true", None)]);
-    let (code, _, err) = clone.handoff(&["submit", &other]);
-    assert_eq!(code, 1, "{code} {err}");
-    insta::assert_snapshot!(err, @r#"
+    let (code, _, submit_err) = clone.handoff(&["submit", &other]);
+    assert_eq!(code, 1, "{code} {submit_err}");
+    insta::assert_snapshot!(submit_err, @r#"
     error: the run "a" exists already with another plan or another writer
     hint: git handoff show a   # or give the plan another id
     "#);
     assert_eq!(clone.handoff(&["verify", "--all"]).0, 0);
     assert_eq!(clone.handoff(&["doctor"]).0, 0);
-    let (code, out, _) = clone.handoff(&["bundle", "--all", "--output", "../all.bundle"]);
-    assert_eq!(code, 0, "{out}");
+    let (bundle_code, bundle_out, _) = clone.handoff(&["bundle", "--all", "--output", "../all.bundle"]);
+    assert_eq!(bundle_code, 0, "{bundle_out}");
     assert_eq!(clone.handoff(&["verify", "--bundle", "../all.bundle", "a"]).0, 0);
 }
 
 #[test]
-fn only_what_is_sealed_sound_and_ours_is_archived() {
+fn archive_accepts_only_sealed_intact_local_runs() {
     let clone = three();
     let open = clone.plan("open", &[EDIT]);
     clone.handoff(&["submit", &open]);
     let before = refs(&clone);
     let open_run = "error: the run \"open\" is not sealed; only what is sealed is archived";
-    for (words, says) in [
+    for (words, error) in [
         (&["archive", "open"][..], open_run),
         (&["archive", "a", "open"], open_run),
         (&["archive", "nowhere"], "error: there is no run \"nowhere\" here"),
         (&["unarchive", "a"], "error: the run \"a\" is not archived"),
     ] {
         let (code, _, err) = clone.handoff(words);
-        assert_eq!((code, find_line(&err, "error: ")), (1, says), "{words:?}");
+        assert_eq!((code, find_line(&err, "error: ")), (1, error), "{words:?}");
     }
     for words in [&["archive"][..], &["archive", "--older-than", "soon"], &["archive", "--older-than", "0d"]] {
         assert_eq!(clone.handoff(words).0, 2, "{words:?}");
@@ -138,7 +140,7 @@ fn only_what_is_sealed_sound_and_ours_is_archived() {
 }
 
 #[test]
-fn a_dry_run_says_what_would_be_and_changes_nothing() {
+fn archive_dry_run_changes_nothing() {
     let clone = three();
     let before = refs(&clone);
     let (code, answer) = archive(&clone, &["a", "--dry-run"]);
@@ -147,13 +149,13 @@ fn a_dry_run_says_what_would_be_and_changes_nothing() {
 }
 
 #[test]
-fn what_died_between_archive_and_refs_is_taken_from_there() {
+fn archive_finishes_after_a_crash() {
     let clone = three();
-    let before = seen(&clone, "a");
+    let before = query_run(&clone, "a");
     archive(&clone, &["a"]);
     assert_eq!(clone.handoff(&["unarchive", "a"]).0, 0);
     // Both places have it now, as after a crash before the refs went.
-    assert_eq!(seen(&clone, "a"), before);
+    assert_eq!(query_run(&clone, "a"), before);
     let tip = clone.git(&["for-each-ref", "--format=%(objectname)", "refs/handoff/archives"]);
     assert_eq!(archive(&clone, &["a"]).0, 0);
     assert_eq!(
@@ -173,10 +175,10 @@ fn transcripts_of_archived_runs_are_cleaned_for_good_and_nothing_else_goes() {
     ["b", "c"].iter().for_each(|run| clone.done(run, &[EDIT]));
     let transcript = clone.git(&["rev-parse", "refs/handoff/transcripts/a"]).trim().to_owned();
     archive(&clone, &["a", "b"]);
-    // Archived once more, so that more than one commit keeps what was kept first.
+    // Archived once more, so that more than one commit has the first files.
     archive(&clone, &["c"]);
     let before = clone.handoff(&["cat", "b/edit:transcript"]).1;
-    // One has a ref of its own again, and what was kept of it.
+    // One has a ref of its own again, and its archived state.
     assert_eq!(clone.handoff(&["unarchive", "b"]).0, 0);
     let (_, answer) = clone.answer(&["clean", "--transcripts"]);
     let listed: Vec<_> = answer["pieces"].as_array().unwrap().iter().map(|piece| piece["run"].clone()).collect();
@@ -191,18 +193,18 @@ fn transcripts_of_archived_runs_are_cleaned_for_good_and_nothing_else_goes() {
     clone.git(&["gc", "--quiet", "--prune=now"]);
     let has = Command::new("git").args(["cat-file", "-e", &transcript]).current_dir(clone.root()).status().unwrap();
     assert!(!has.success(), "nothing reaches it any more");
-    // The bases are kept, and the runs verify.
+    // The bases survive, and the runs verify.
     for run in ["a", "b", "c"] {
         assert_eq!(clone.handoff(&["verify", run]).0, 0, "{run}");
     }
     assert_eq!(clone.handoff(&["cat", "c/edit:transcript"]).0, 0);
     clone.git(&["fsck", "--strict"]);
-    let (_, answer) = clone.answer(&["clean", "a", "--transcripts"]);
-    assert_eq!(answer["pieces"], json!([]), "there is nothing of it any more");
+    let (_, clean_answer) = clone.answer(&["clean", "a", "--transcripts"]);
+    assert_eq!(clean_answer["pieces"], json!([]), "there is nothing of it any more");
 }
 
 #[test]
-fn an_archive_of_ours_that_cannot_be_read_is_said_and_hides_nothing() {
+fn unreadable_archive_is_reported_and_hides_nothing() {
     let clone = three();
     archive(&clone, &["a"]);
     let name = clone.git(&["for-each-ref", "--format=%(refname)", "refs/handoff/archives"]);
@@ -215,29 +217,29 @@ fn an_archive_of_ours_that_cannot_be_read_is_said_and_hides_nothing() {
     assert_eq!(clone.handoff(&["verify", "b"]).0, 0, "what has a ref needs no archive");
     // Everything else goes on: only the run that lies there is hurt.
     for fine in [&["status", "b"][..], &["show", "b"], &["run", "b"], &["cat", "b/edit:patch"], &["waiting"]] {
-        let (code, _, err) = clone.handoff(fine);
-        assert_eq!(code, 0, "{fine:?} {err}");
+        let (fine_code, _, fine_err) = clone.handoff(fine);
+        assert_eq!(fine_code, 0, "{fine:?} {fine_err}");
     }
     clone.done("new", &[EDIT]);
-    let (code, _, err) = clone.handoff(&["verify", "nowhere"]);
-    assert_eq!(code, 1, "{code} {err}");
-    insta::assert_snapshot!(err, @r#"
+    let (verify_code, _, verify_err) = clone.handoff(&["verify", "nowhere"]);
+    assert_eq!(verify_code, 1, "{verify_code} {verify_err}");
+    insta::assert_snapshot!(verify_err, @r#"
     error: there is no run "nowhere" here
     hint: git handoff runs
     "#);
-    let (code, out, err) = clone.handoff(&["runs"]);
-    assert_eq!(code, 0, "{out}{err}");
+    let (runs_code, out, runs_err) = clone.handoff(&["runs"]);
+    assert_eq!(runs_code, 0, "{out}{runs_err}");
     let listed: Vec<&str> =
         out.lines().filter_map(|line| line.split_once("  default  ")).map(|(run, _)| run.trim()).collect();
-    assert_eq!(listed, ["new", "c", "b"], "{out}{err}");
+    assert_eq!(listed, ["new", "c", "b"], "{out}{runs_err}");
     let why = format!(
         "{broken}: commit {} of the archive cannot be read: the commit is not an entry: the message is not a subject and an entry",
         garbage.trim()
     );
-    assert_eq!(err, format!("warning: runs are not listed: {why}\n"));
-    let (code, out, err) = clone.handoff(&["verify", "--all"]);
-    assert_eq!(code, 3, "{out}{err}");
-    let verified = out.lines().filter(|line| line.starts_with("git handoff verify"));
+    assert_eq!(runs_err, format!("warning: runs are not listed: {why}\n"));
+    let (all_code, all_out, all_err) = clone.handoff(&["verify", "--all"]);
+    assert_eq!(all_code, 3, "{all_out}{all_err}");
+    let verified = all_out.lines().filter(|line| line.starts_with("git handoff verify"));
     assert_eq!(
         verified.collect::<Vec<_>>(),
         [
@@ -246,12 +248,12 @@ fn an_archive_of_ours_that_cannot_be_read_is_said_and_hides_nothing() {
             "git handoff verify · new                                        ✓ INTACT · tamper-detecting",
         ]
     );
-    assert_eq!(err, format!("error: the run \"a\" is archived: {why}\n"));
-    let (code, out, err) = clone.handoff(&["doctor"]);
-    assert_ne!(code, 0, "{out}{err}");
+    assert_eq!(all_err, format!("error: the run \"a\" is archived: {why}\n"));
+    let (doctor_code, doctor_out, doctor_err) = clone.handoff(&["doctor"]);
+    assert_ne!(doctor_code, 0, "{doctor_out}{doctor_err}");
     let begin = format!("problem: the archive {} is not sound: commit ", name.trim());
     let end = ": the commit is not an entry: the message is not a subject and an entry";
-    assert!(out.lines().any(|line| line.starts_with(&begin) && line.ends_with(end)), "{out}{err}");
+    assert!(doctor_out.lines().any(|line| line.starts_with(&begin) && line.ends_with(end)), "{doctor_out}{doctor_err}");
     clone.git(&["update-ref", name.trim(), &format!("{}~1", garbage.trim())]);
     assert_eq!(clone.handoff(&["verify", "a"]).0, 0);
 }

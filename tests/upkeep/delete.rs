@@ -53,54 +53,59 @@ fn a_deleted_run_is_gone_with_all_that_is_here_of_it() {
     assert_eq!(clone.handoff(&["verify", "--proof", "proof.json"]).0, 0);
     assert_eq!(clone.handoff(&["verify", "b"]).0, 0);
     clone.git(&["fsck", "--strict"]);
-    let (code, answer) = clone.answer(&["doctor"]);
-    let finding = &answer["findings"][0];
-    assert_eq!((code, &finding["code"], &finding["severity"]), (0, &json!("run-deleted"), &json!("note")), "{answer}");
+    let (doctor_code, doctor_answer) = clone.answer(&["doctor"]);
+    let finding = &doctor_answer["findings"][0];
+    assert_eq!(
+        (doctor_code, &finding["code"], &finding["severity"]),
+        (0, &json!("run-deleted"), &json!("note")),
+        "{doctor_answer}"
+    );
     // `verify --all` reports it and passes, but only with a record by the key's holder.
-    let (code, out, err) = clone.handoff(&["verify", "--all"]);
-    assert_eq!(code, 0, "{out}{err}");
+    let (verify_code, out, err) = clone.handoff(&["verify", "--all"]);
+    assert_eq!(verify_code, 0, "{out}{err}");
     let note = err.trim_end();
     assert!(note.starts_with("the run \"a\" was deleted at 2") && note.ends_with("Z by human:Ada"), "{err}");
     assert_eq!(finding["message"], format!("{note}; a log still names it"));
     let record = clone.root().join(".git/handoff/deleted/a");
     let honest = std::fs::read_to_string(&record).unwrap();
     std::fs::write(&record, honest.replace("human:", "human:not-")).unwrap();
-    let (code, _, err) = clone.handoff(&["verify", "--all"]);
-    assert_eq!(code, 3, "{err}");
+    let (reverify_code, _, verify_err) = clone.handoff(&["verify", "--all"]);
+    assert_eq!(reverify_code, 3, "{verify_err}");
     let log = clone.git(&["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]);
-    let gone = format!("error: the ref refs/handoff/runs/a is gone, but the log {} holds the run", log.trim());
-    assert_eq!(err, format!("{gone}\n{}\n", note.replace("human:Ada", "human:not-Ada")));
+    let second_gone = format!("error: the ref refs/handoff/runs/a is gone, but the log {} holds the run", log.trim());
+    assert_eq!(verify_err, format!("{second_gone}\n{}\n", note.replace("human:Ada", "human:not-Ada")));
     assert_eq!(clone.answer(&["doctor"]).1["findings"][0]["code"], "run-gone");
     std::fs::write(&record, honest).unwrap();
     // It is gone for everybody else, and its id stays taken.
     for words in [["delete", "a"], ["status", "a"], ["delete", "nowhere"]] {
-        let (code, _, err) = clone.handoff(&[&words[..], if words[0] == "delete" { &["--yes"] } else { &[] }].concat());
-        assert_eq!(code, 1, "{words:?}: {err}");
+        let (words_code, _, words_err) =
+            clone.handoff(&[&words[..], if words[0] == "delete" { &["--yes"] } else { &[] }].concat());
+        assert_eq!(words_code, 1, "{words:?}: {words_err}");
         let hint = "hint: git handoff runs";
-        assert_eq!(err, format!("error: there is no run \"{}\" here\n{hint}\n", words[1]));
+        assert_eq!(words_err, format!("error: there is no run \"{}\" here\n{hint}\n", words[1]));
     }
-    let (code, _, err) = clone.handoff(&["submit", &plan]);
-    assert_eq!(code, 1, "{code} {err}");
-    insta::assert_snapshot!(err, @r#"
+    let (submit_code, _, submit_err) = clone.handoff(&["submit", &plan]);
+    assert_eq!(submit_code, 1, "{submit_code} {submit_err}");
+    insta::assert_snapshot!(submit_err, @r#"
     error: the id "a" was used before: a log of your key names it, and its ref is gone
     hint: give the plan another id than "a"
     "#);
 }
 
 #[test]
-fn what_stays_in_logs_and_proofs_is_said() {
+fn delete_lists_traces_in_logs_and_proofs() {
     let clone = TestClone::new();
     clone.done("a", &[EDIT]);
     let (code, out, err) = clone.handoff(&["delete", "a", "-y"]);
     assert_eq!((code, out.as_str()), (0, "deleted a: 3 refs\n"), "{err}");
-    for said in [
+    for note in [
         "the logs of this repository go on naming a: the id stays taken; `verify --all` says that the run was deleted, \
          and anchors that it is gone",
         "proofs and bundles that were made of a stay valid; new ones cannot be made here, and commits with its products \
          cannot be verified here any more",
         "git keeps objects that nothing refers to for two weeks; git gc --prune=now removes them at once",
     ] {
-        assert!(err.lines().any(|line| line == said), "{said}: {err}");
+        assert!(err.lines().any(|line| line == note), "{note}: {err}");
     }
 }
 

@@ -24,7 +24,7 @@ fn findings(clone: &TestClone, arguments: &[&str]) -> (i32, Vec<(String, bool)>)
 
 fn found(clone: &TestClone) -> (i32, Vec<String>) {
     let (code, findings) = findings(clone, &[]);
-    (code, findings.into_iter().map(|(code, _)| code).collect())
+    (code, findings.into_iter().map(|(finding_code, _)| finding_code).collect())
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn a_healthy_repository_has_nothing_to_complain_about() {
 }
 
 #[test]
-fn what_a_crash_after_submit_or_seal_left_out_is_put_in_place() {
+fn doctor_repairs_a_crash_after_submit_or_seal() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT]);
     clone.git(&["update-ref", "-d", "refs/handoff/bases/r"]);
@@ -64,8 +64,8 @@ fn a_log_is_not_made_to_witness_a_run_that_was_tampered_with() {
     let raw = clone.git(&["cat-file", "commit", "refs/handoff/runs/r"]);
     let forged = raw.replacen(raw.lines().next().unwrap(), &format!("tree {}", tree.trim()), 1);
     clone.write("forged", &forged);
-    let forged = clone.git(&["hash-object", "-w", "-t", "commit", "forged"]);
-    clone.git(&["update-ref", "refs/handoff/runs/r", forged.trim()]);
+    let second_forged = clone.git(&["hash-object", "-w", "-t", "commit", "forged"]);
+    clone.git(&["update-ref", "refs/handoff/runs/r", second_forged.trim()]);
     let (code, findings) = findings(&clone, &["--fix"]);
     assert_eq!((code, findings.iter().any(|(_, fixed)| *fixed)), (3, false), "{findings:?}");
     assert_eq!(clone.git(&["for-each-ref", "refs/handoff/logs"]), "");
@@ -83,16 +83,17 @@ fn stale_locks_open_keys_and_replace_refs_are_found() {
     clone.git(&["replace", seal.trim(), first.trim()]);
     let (code, codes) = found(&clone);
     assert_eq!((code, codes), (3, ["key-readable", "prune-now", "replaced", "stale-lock"].map(str::to_owned).to_vec()));
-    let (code, mended) = findings(&clone, &["--fix"]);
-    let fixed: Vec<_> = mended.iter().filter(|(_, fixed)| *fixed).map(|(code, _)| code.as_str()).collect();
-    assert_eq!((code, fixed), (3, vec!["key-readable", "stale-lock"]));
+    let (second_code, mended) = findings(&clone, &["--fix"]);
+    let fixed: Vec<_> =
+        mended.iter().filter(|(_, fixed)| *fixed).map(|(finding_code, _)| finding_code.as_str()).collect();
+    assert_eq!((second_code, fixed), (3, vec!["key-readable", "stale-lock"]));
     clone.git(&["replace", "-d", seal.trim()]);
     clone.git(&["config", "gc.pruneExpire", "2.weeks.ago"]);
     assert_eq!(found(&clone), (0, vec![]));
 }
 
 #[test]
-fn runs_that_wait_for_a_person_are_named_with_the_command() {
+fn doctor_lists_runs_that_wait_with_a_command() {
     let clone = TestClone::new();
     let plan = clone.plan("r", &[("fail", "exit 1", None)]);
     clone.handoff(&["run", &plan]);
@@ -139,16 +140,16 @@ fn clean_tells_what_stays_and_why() {
     let path = with_leftover(&clone);
     let runs = path.parent().unwrap();
     let root = runs.parent().unwrap();
-    let aside = runs.join("fail.7-unsaved");
-    fs::create_dir_all(aside.join("tree")).unwrap();
+    let failed_run = runs.join("fail.7-unsaved");
+    fs::create_dir_all(failed_run.join("tree")).unwrap();
     fs::create_dir_all(root.join("other/a.1/tree")).unwrap();
     fs::create_dir_all(root.join("@pool/dead/0/tree")).unwrap();
     fs::create_dir_all(root.join("@pool/alive/0/tree")).unwrap();
     let lock = fs::File::open(root.join("@pool/alive")).unwrap();
     lock.try_lock().unwrap();
     let (code, answer) = clone.answer(&["clean"]);
-    let stays = |answer: &serde_json::Value| -> Vec<(String, String)> {
-        let stays = answer["stays"].as_array().unwrap().iter();
+    let stays = |report: &serde_json::Value| -> Vec<(String, String)> {
+        let stays = report["stays"].as_array().unwrap().iter();
         let word = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
         stays.map(|stay| (word(&stay["kind"]), word(&stay["path"]).rsplit('/').next().unwrap().to_owned())).collect()
     };
@@ -160,20 +161,20 @@ fn clean_tells_what_stays_and_why() {
     assert_eq!(answer["worktrees"]["cap"], 10_737_418_240_u64);
     assert!(answer["worktrees"]["bytes"].as_u64().unwrap() > 0);
     let (_, stdout, _) = clone.handoff(&["clean"]);
-    let kept = "it holds work that could not be saved; --discard --force removes it";
-    assert!(stdout.lines().any(|line| line.ends_with(&format!("/r/fail.7-unsaved (0 B): {kept}"))), "{stdout}");
-    let (code, answer) = clone.answer(&["clean", "--force"]);
-    assert_eq!((code, stays(&answer)), (0, expected.to_vec()), "{answer}");
+    let reason = "it holds work that could not be saved; --discard --force removes it";
+    assert!(stdout.lines().any(|line| line.ends_with(&format!("/r/fail.7-unsaved (0 B): {reason}"))), "{stdout}");
+    let (clean_code, clean_answer) = clone.answer(&["clean", "--force"]);
+    assert_eq!((clean_code, stays(&clean_answer)), (0, expected.to_vec()), "{clean_answer}");
     assert!(root.join("@pool/alive").exists() && !root.join("@pool/dead").exists() && !path.exists());
     // Closing alone would not do: a program that another thread starts may still have the file.
     lock.unlock().unwrap();
-    let (code, answer) = clone.answer(&["clean", "--force", "--discard"]);
-    assert_eq!((code, stays(&answer)), (0, vec![expected[1].clone()]), "{answer}");
-    assert!(!root.join("@pool/alive").exists() && !aside.exists());
+    let (second_code, second_answer) = clone.answer(&["clean", "--force", "--discard"]);
+    assert_eq!((second_code, stays(&second_answer)), (0, vec![expected[1].clone()]), "{second_answer}");
+    assert!(!root.join("@pool/alive").exists() && !failed_run.exists());
 }
 
 #[test]
-fn transcripts_and_salvage_go_only_when_asked_for_and_the_run_still_verifies() {
+fn clean_deletes_transcripts_and_salvage_only_with_options() {
     let clone = TestClone::new();
     with_leftover(&clone);
     clone.handoff(&["clean", "-f"]);
@@ -183,8 +184,8 @@ fn transcripts_and_salvage_go_only_when_asked_for_and_the_run_still_verifies() {
     let (code, answer) = clone.answer(&["clean", "r", "-f", "--transcripts", "--salvage"]);
     assert_eq!(code, 0, "{answer}");
     assert_eq!(refs(), "");
-    let (code, _, stderr) = clone.handoff(&["verify", "--allow-partial", "r"]);
-    assert_eq!(code, 0, "{stderr}");
+    let (verify_code, _, stderr) = clone.handoff(&["verify", "--allow-partial", "r"]);
+    assert_eq!(verify_code, 0, "{stderr}");
 }
 
 #[test]
@@ -197,7 +198,7 @@ fn a_run_that_is_not_sealed_keeps_everything() {
 }
 
 #[test]
-fn a_driver_that_was_killed_leaves_a_run_that_is_named_and_continued() {
+fn doctor_reports_a_run_of_a_killed_driver() {
     let clone = TestClone::new();
     let plan =
         clone.plan("r", &[("slow", "touch \"$HOME/started\"; test -e \"$HOME/go\" || sleep 60; echo x > x", None)]);
@@ -224,7 +225,7 @@ fn age(path: &Path, minutes: u64) {
 }
 
 #[test]
-fn leftovers_of_killed_processes_are_named_and_removed_when_old_and_closed() {
+fn doctor_removes_old_leftovers_of_killed_processes() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT]);
     clone.git(&["pack-refs", "--all"]);
@@ -255,10 +256,10 @@ fn leftovers_of_killed_processes_are_named_and_removed_when_old_and_closed() {
     // An open file stays, however old.
     paths.iter().for_each(|path| age(path, 61));
     let open = std::fs::File::open(&paths[4]).unwrap();
-    let (code, old) = found(&clone);
-    assert_eq!((code, old.len()), (3, paths.len() - 1), "{old:?}");
-    let (code, fixed) = findings(&clone, &["--fix"]);
-    assert_eq!((code, fixed.len()), (0, paths.len() - 1), "{fixed:?}");
+    let (old_code, old) = found(&clone);
+    assert_eq!((old_code, old.len()), (3, paths.len() - 1), "{old:?}");
+    let (fixed_code, fixed) = findings(&clone, &["--fix"]);
+    assert_eq!((fixed_code, fixed.len()), (0, paths.len() - 1), "{fixed:?}");
     assert!(fixed.iter().all(|(_, fixed)| *fixed));
     assert_eq!(paths.iter().filter(|path| path.exists()).collect::<Vec<_>>(), [&paths[4]]);
     drop(open);
@@ -284,12 +285,12 @@ fn a_stale_lock_on_packed_refs_stops_only_changes_of_that_file() {
     age(&lock, 61);
     assert_eq!(found(&clone), (3, vec!["lock-left".into()]));
     assert_eq!(findings(&clone, &["--fix"]), (0, vec![("lock-left".into(), true)]));
-    let (code, _, stderr) = clone.handoff(&["clean", "r", "--force", "--transcripts"]);
-    assert_eq!(code, 0, "{stderr}");
+    let (clean_code, _, clean_stderr) = clone.handoff(&["clean", "r", "--force", "--transcripts"]);
+    assert_eq!(clean_code, 0, "{clean_stderr}");
 }
 
 #[test]
-fn packs_that_a_dead_process_kept_from_git_are_let_go() {
+fn doctor_releases_packs_of_a_dead_process() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT]);
     let folder = clone.root().join(".git/objects/pack");
@@ -302,14 +303,14 @@ fn packs_that_a_dead_process_kept_from_git_are_let_go() {
         clone.handoff(&["clean"]);
         assert!(keep.exists(), "clean only lists without --force");
         // Its process lives: the lock says so, whatever number stands there.
-        let held = std::fs::File::open(&keep).unwrap();
-        held.lock().unwrap();
+        let pack_lock = std::fs::File::open(&keep).unwrap();
+        pack_lock.lock().unwrap();
         assert_eq!(findings(&clone, &["--fix"]), (0, vec![]));
         clone.handoff(&["clean", "--force"]);
         assert!(keep.exists());
         // A child that another test starts just now holds the file as well until it is a program of
         // its own.
-        held.unlock().unwrap();
+        pack_lock.unlock().unwrap();
         clone.handoff(mend);
         assert!(!keep.exists(), "{mend:?}");
     }
@@ -352,7 +353,7 @@ fn an_object_that_is_gone_is_found() {
 }
 
 #[test]
-fn what_a_log_holds_and_is_not_here_is_named_with_the_way_back() {
+fn doctor_reports_runs_that_only_a_log_has() {
     let clone = TestClone::new();
     clone.done("r", &[EDIT]);
     let end = clone.git(&["rev-parse", "refs/handoff/runs/r"]);
@@ -374,17 +375,18 @@ fn what_a_log_holds_and_is_not_here_is_named_with_the_way_back() {
     assert_eq!(found(&clone), (3, vec!["run-gone".into(), "thread-gone".into()]));
     // A copy that was fetched says where it was.
     clone.git(&["update-ref", "refs/handoff/remotes/hub/threads/t", thread.trim()]);
-    let (_, answer) = clone.answer(&["doctor"]);
-    let hint = &answer["findings"].as_array().unwrap().iter().find(|one| one["code"] == "thread-gone").unwrap()["hint"];
+    let (_, doctor_answer) = clone.answer(&["doctor"]);
+    let hint =
+        &doctor_answer["findings"].as_array().unwrap().iter().find(|one| one["code"] == "thread-gone").unwrap()["hint"];
     assert_eq!(*hint, format!("git update-ref refs/handoff/threads/t {}", thread.trim()));
     clone.git(&["update-ref", "refs/handoff/threads/t", thread.trim()]);
     clone.git(&["update-ref", "refs/handoff/runs/r", end.trim()]);
-    let (code, codes) = found(&clone);
-    assert!(code == 0 && !codes.iter().any(|code| code.ends_with("-gone")), "{codes:?}");
+    let (second_code, codes) = found(&clone);
+    assert!(second_code == 0 && !codes.iter().any(|finding_code| finding_code.ends_with("-gone")), "{codes:?}");
 }
 
 #[test]
-fn a_fetch_that_prunes_evidence_is_named() {
+fn doctor_reports_a_fetch_that_prunes_evidence() {
     let clone = TestClone::new();
     let ours = "refs/handoff/*:refs/handoff/remotes/hub/*";
     clone.git(&["config", "remote.hub.fetch", "+refs/heads/*:refs/remotes/hub/*"]);
@@ -419,7 +421,7 @@ fn a_fetch_that_prunes_evidence_is_named() {
 }
 
 #[test]
-fn a_remote_that_a_push_mirrors_to_is_named() {
+fn doctor_reports_a_mirror_remote() {
     let clone = TestClone::new();
     clone.git(&["config", "remote.hub.mirror", "yes"]);
     clone.git(&["config", "remote.other.mirror", "no"]);
@@ -463,8 +465,14 @@ fn replace_refs_and_names_of_another_hash_have_a_line() {
     assert_eq!(found(&clone), (0, vec![]));
     clone.git(&["config", "core.repositoryFormatVersion", "1"]);
     clone.git(&["config", "extensions.compatObjectFormat", "sha256"]);
-    let (code, answer) = clone.answer(&["doctor"]);
-    let finding = &answer["findings"][0];
-    assert_eq!((code, &finding["code"], &finding["severity"]), (0, &json!("compat-object-format"), &json!("note")));
-    assert_eq!(finding["hint"], "git config --unset extensions.compatObjectFormat   # unless you need the other names");
+    let (doctor_code, doctor_answer) = clone.answer(&["doctor"]);
+    let second_finding = &doctor_answer["findings"][0];
+    assert_eq!(
+        (doctor_code, &second_finding["code"], &second_finding["severity"]),
+        (0, &json!("compat-object-format"), &json!("note"))
+    );
+    assert_eq!(
+        second_finding["hint"],
+        "git config --unset extensions.compatObjectFormat   # unless you need the other names"
+    );
 }

@@ -10,7 +10,7 @@ use crate::common::Environment;
 use crate::common::report::find_line;
 
 /// Returns a path as the output of a command is compared.
-fn shown(lock: &Path) -> String {
+fn display_path(lock: &Path) -> String {
     let (_, name) = lock.to_str().unwrap().split_once("/repo/.git/").unwrap();
     format!("$TEST/repo/.git/{name}")
 }
@@ -42,12 +42,12 @@ fn a_command_that_fails_of_a_lock_names_it_with_its_age() {
     env.git_in("", ["init", "--quiet", "--bare", "vault.git"]).success();
     for (name, command) in cases {
         let lock = leave(&env, name);
-        let said = env.handoff(command).exit(1);
-        let (error, rest) = said.stderr.split_once('\n').unwrap();
+        let output = env.handoff(command).exit(1);
+        let (error, rest) = output.stderr.split_once('\n').unwrap();
         let why = "a git command goes on there, or one that was killed left it";
-        assert_eq!(error, format!("error: {} is in the way, 2 h old: {why}", shown(&lock)), "{name}");
+        assert_eq!(error, format!("error: {} is in the way, 2 h old: {why}", display_path(&lock)), "{name}");
         let hint = "if no git command runs here, nor an editor that one opened; then the same command again";
-        assert_eq!(find_line(rest, "hint: "), format!("hint: rm {}   # {hint}", shown(&lock)), "{name}");
+        assert_eq!(find_line(rest, "hint: "), format!("hint: rm {}   # {hint}", display_path(&lock)), "{name}");
         let json = env.handoff(command.iter().chain(&["--json"])).exit(1);
         assert!(json.stderr.contains(r#""code":"locked""#), "{json}");
         fs::remove_file(&lock).unwrap();
@@ -56,13 +56,13 @@ fn a_command_that_fails_of_a_lock_names_it_with_its_age() {
 }
 
 #[test]
-fn a_lock_of_refs_that_is_waited_for_says_how_old_it_is() {
+fn waiting_for_a_ref_lock_reports_its_age() {
     let env = done();
     env.git(["pack-refs", "--all"]).success();
     let lock = leave(&env, "packed-refs.lock");
-    let said = env.handoff(["archive", "handoff-dag-1"]).exit(5);
-    assert_eq!(shown(&lock), "$TEST/repo/.git/packed-refs.lock");
-    insta::assert_snapshot!(said.stderr, @"
+    let output = env.handoff(["archive", "handoff-dag-1"]).exit(5);
+    assert_eq!(display_path(&lock), "$TEST/repo/.git/packed-refs.lock");
+    insta::assert_snapshot!(output.stderr, @"
     error: refs/handoff/runs/handoff-dag-1 is locked: $TEST/repo/.git/packed-refs.lock exists
     caused by: $TEST/repo/.git/packed-refs.lock is in the way, 2 h old
     hint: git handoff doctor --fix   # or, if git is at work here, the same command again
@@ -83,27 +83,27 @@ fn doctor_names_locks_of_git_with_their_age_and_removes_none() {
     ];
     for name in names {
         let lock = leave(&env, name);
-        let said = env.handoff(["doctor", "--fix"]).exit(3);
-        let lock_name = shown(&lock);
+        let output = env.handoff(["doctor", "--fix"]).exit(3);
+        let lock_name = display_path(&lock);
         let problem = format!(
             "problem: {lock_name}, 2 h old, locks what it is named after: a git command that was killed left it\n  \
              rm {lock_name}   # if no git command runs here, nor an editor that one opened; then the same command again\n"
         );
-        assert_eq!(said.stdout, problem);
-        assert!(lock.exists(), "{said}");
+        assert_eq!(output.stdout, problem);
+        assert!(lock.exists(), "{output}");
         fs::remove_file(&lock).unwrap();
     }
     env.handoff(["doctor"]).success();
     // One that is young may be of a command that goes on.
     let lock = leave(&env, "index.lock");
     File::open(&lock).unwrap().set_modified(SystemTime::now() - Duration::from_secs(600)).unwrap();
-    let said = env.handoff(["doctor"]).exit(0);
-    insta::assert_snapshot!(find_line(&said.stdout, "note: "), @"note: $TEST/repo/.git/index.lock, 10 min old, locks what it is named after: a git command that was killed left it");
+    let output = env.handoff(["doctor"]).exit(0);
+    insta::assert_snapshot!(find_line(&output.stdout, "note: "), @"note: $TEST/repo/.git/index.lock, 10 min old, locks what it is named after: a git command that was killed left it");
     // One of refs goes when it is old.
-    let lock = leave(&env, "refs/heads/main.lock");
-    let said = env.handoff(["doctor", "--fix"]).exit(0);
-    assert!(!lock.exists(), "{said}");
-    insta::assert_snapshot!(said.stdout, @"
+    let second_lock = leave(&env, "refs/heads/main.lock");
+    let doctor_output = env.handoff(["doctor", "--fix"]).exit(0);
+    assert!(!second_lock.exists(), "{doctor_output}");
+    insta::assert_snapshot!(doctor_output.stdout, @"
     mended: $TEST/repo/.git/refs/heads/main.lock, 2 h old, was left by a process that died, and locks what it is named after
     note: $TEST/repo/.git/index.lock, 10 min old, locks what it is named after: a git command that was killed left it
       rm $TEST/repo/.git/index.lock   # if no git command runs here, nor an editor that one opened; then the same command again

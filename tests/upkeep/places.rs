@@ -107,7 +107,7 @@ fn without_locks(repo: &TestRepo) -> PathBuf {
 }
 
 #[test]
-fn a_file_system_without_locks_is_named_and_can_be_read() {
+fn file_system_without_locks_is_reported_and_readable() {
     let repo = TestRepo::new();
     repo.env.handoff(["record", "--as", "r", "--", "sh", "-c", "echo x >x.txt"]).success();
     let library = without_locks(&repo);
@@ -122,8 +122,8 @@ fn a_file_system_without_locks_is_named_and_can_be_read() {
         let lines: Vec<&str> = failed.stderr.lines().collect();
         let [error, file_system, cause, hint] = lines[..] else { panic!("{failed}") };
         assert_eq!(error, "error: cannot write a pack");
-        let named = file_system.strip_prefix("caused by: the file system at ").unwrap();
-        assert!(named.starts_with('/') && named.ends_with(" has no locks"), "{failed}");
+        let place = file_system.strip_prefix("caused by: the file system at ").unwrap();
+        assert!(place.starts_with('/') && place.ends_with(" has no locks"), "{failed}");
         assert_eq!(cause, format!("caused by: {why} (os error {errno})"));
         assert!(hint.starts_with("hint: git clone . FOLDER   # on a disk of this machine"), "{failed}");
         let json = run(errno, &["record", "--json", "--as", "n", "--", "true"]).exit(1);
@@ -148,11 +148,11 @@ fn a_file_system_without_locks_is_named_and_can_be_read() {
 }
 
 /// Records a command that prints its `TMPDIR` and writes below it.
-fn temporary(repo: &TestRepo, named: &Path) -> Output {
+fn temporary(repo: &TestRepo, folder: &Path) -> Output {
     let mut command = repo.env.command(program_path(), "repo");
     let line = "echo x >$TMPDIR/x && echo \"T=$TMPDIR\"";
     command.args(["record", "--", "sh", "-c", line]);
-    command.env("TMPDIR", named);
+    command.env("TMPDIR", folder);
     repo.env.ended(command).exit(0)
 }
 
@@ -192,16 +192,16 @@ fn a_read_only_tmp_is_not_used() {
     if !can_mount() || repo.env.path().starts_with("/tmp") {
         return;
     }
-    for named in [None, Some("/tmp")] {
+    for folder in [None, Some("/tmp")] {
         // Long enough that a worker's own folder would be elsewhere.
         let root = repo.path(&"d".repeat(80));
         repo.config("handoff.workspace.root", root.to_str().unwrap());
         let mut command = repo.env.command("unshare", "repo");
         let script = "mount -t tmpfs -o ro none /tmp && exec \"$0\" record -- sh -c 'echo x >$TMPDIR/x'";
         command.args(["--mount", "sh", "-c", script, program_path()]);
-        named.map(|named| command.env("TMPDIR", named));
+        folder.map(|path| command.env("TMPDIR", path));
         let output = repo.env.ended(command).exit(0);
-        let why = match named {
+        let why = match folder {
             None => "is not set, and /tmp is no folder that can be written to",
             Some(_) => "is no folder that can be written to (/tmp)",
         };

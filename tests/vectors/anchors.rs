@@ -16,11 +16,11 @@ use crate::common::forge::{Forge, PLAN, blob};
 
 pub(super) const VECTORS: &[Vector] = &[
     Vector::new("log-without-the-seal", "the log holds the submission of the sealed run alone", |forge| {
-        let told = forge.honest();
+        let chain = forge.honest();
         let name = format::log_ref(&forge.signer.fingerprint());
         let (_, log) = chain::read(&forge.store, &name).unwrap().unwrap();
         refs::set(&forge.store, &name, log[0].commit).unwrap();
-        assert_eq!(told.links.len(), 6);
+        assert_eq!(chain.links.len(), 6);
     }),
     Vector::new("log-broken", "a commit that is no entry on top of the log", |forge| {
         forge.honest();
@@ -30,40 +30,40 @@ pub(super) const VECTORS: &[Vector] = &[
         refs::set(&forge.store, &name, no_entry(forge, last.commit, last.tree, 0)).unwrap();
     }),
     Vector::new("log-of-two-seals", "the log says a second root of the run it said one of", |forge| {
-        let told = forge.honest();
-        let (first, last) = (told.links[0].hash, told.links[5].hash);
+        let chain = forge.honest();
+        let (first, last) = (chain.links[0].hash, chain.links[5].hash);
         append(forge, &forge.signer.fingerprint(), first, 5, last, Some(Digest::of(b"another")));
     }),
     Vector::new("log-of-a-later-seal", "the log says that the run went on after the seal it said", |forge| {
-        let told = forge.honest();
+        let chain = forge.honest();
         let last = Digest::of(b"later");
-        append(forge, &forge.signer.fingerprint(), told.links[0].hash, 7, last, Some(last));
+        append(forge, &forge.signer.fingerprint(), chain.links[0].hash, 7, last, Some(last));
     }),
     Vector::new("log-of-a-beginning-after-the-seal", "the log says the beginning again behind the seal", |forge| {
-        let told = forge.honest();
-        let first = told.links[0].hash;
+        let chain = forge.honest();
+        let first = chain.links[0].hash;
         append(forge, &forge.signer.fingerprint(), first, 0, first, None);
     }),
     Vector::new("log-of-two-beginnings", "the log says another first entry of the run it said one of", |forge| {
-        let told = ChainBuilder::honest(forge).write(&forge.signer);
-        let (log, seal) = (forge.signer.fingerprint(), &told.links[5]);
+        let chain = ChainBuilder::honest(forge).write(&forge.signer);
+        let (log, seal) = (forge.signer.fingerprint(), &chain.links[5]);
         let Event::RunSealed(sealed) = &seal.entry.event else { panic!() };
-        append(forge, &log, told.links[0].hash, 5, seal.hash, Some(sealed.root));
+        append(forge, &log, chain.links[0].hash, 5, seal.hash, Some(sealed.root));
         let other = Digest::of(b"another");
         append(forge, &log, other, 6, other, Some(other));
     }),
     Vector::new("log-of-an-end-without-root", "the log says an end of the run and no root", |forge| {
-        let told = ChainBuilder::honest(forge).write(&forge.signer);
-        append(forge, &forge.signer.fingerprint(), told.links[0].hash, 5, told.links[5].hash, None);
+        let chain = ChainBuilder::honest(forge).write(&forge.signer);
+        append(forge, &forge.signer.fingerprint(), chain.links[0].hash, 5, chain.links[5].hash, None);
     }),
     Vector::new("log-of-a-root-at-the-beginning", "the log says a root at entry 0 of the run", |forge| {
-        let told = ChainBuilder::honest(forge).write(&forge.signer);
-        let first = told.links[0].hash;
+        let chain = ChainBuilder::honest(forge).write(&forge.signer);
+        let first = chain.links[0].hash;
         append(forge, &forge.signer.fingerprint(), first, 0, first, Some(first));
     }),
     Vector::new("log-of-a-last-that-is-not-first", "the log says another hash at entry 0 than the first", |forge| {
-        let told = ChainBuilder::honest(forge).write(&forge.signer);
-        let first = told.links[0].hash;
+        let chain = ChainBuilder::honest(forge).write(&forge.signer);
+        let first = chain.links[0].hash;
         append(forge, &forge.signer.fingerprint(), first, 0, Digest::of(b"another"), None);
     }),
     Vector::new("log-with-another-seal", "a second log of the key says another end of the run", |forge| {
@@ -83,17 +83,17 @@ pub(super) const VECTORS: &[Vector] = &[
     }),
     Vector::new("log-of-another-beginning", "the log of the same key names another first entry", |forge| {
         ChainBuilder::honest(forge).write(&forge.signer);
-        let told = forge.git(&["rev-parse", "refs/handoff/runs/handoff-dag-1"]);
+        let head = forge.git(&["rev-parse", "refs/handoff/runs/handoff-dag-1"]);
         otherwise(forge, &forge.signer.clone());
-        forge.git(&["update-ref", "refs/handoff/runs/handoff-dag-1", &told]);
+        forge.git(&["update-ref", "refs/handoff/runs/handoff-dag-1", &head]);
     }),
     Vector::new("another-run-of-the-same-id", "a log of another known key names another run of this id", |forge| {
         forge.honest();
-        let told = forge.git(&["rev-parse", "refs/handoff/runs/handoff-dag-1"]);
+        let head = forge.git(&["rev-parse", "refs/handoff/runs/handoff-dag-1"]);
         otherwise(forge, &stranger(forge));
-        forge.git(&["update-ref", "refs/handoff/runs/handoff-dag-1", &told]);
+        forge.git(&["update-ref", "refs/handoff/runs/handoff-dag-1", &head]);
     })
-    .asked(&["--signers", "signers-of-both"]),
+    .with_arguments(&["--signers", "signers-of-both"]),
 ];
 
 /// Tells and logs another run of the same id by a key, which begins otherwise.
@@ -101,8 +101,8 @@ fn otherwise(forge: &Forge, signer: &git_handoff::ledger::sign::Signer) {
     let mut run = ChainBuilder::submit(forge, PLAN);
     let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
     (e.roles, e.queue) = (every_role([signer.fingerprint()]), "another".to_owned());
-    let told = run.write(signer);
-    forge.log(&told, signer);
+    let chain = run.write(signer);
+    forge.log(&chain, signer);
 }
 
 /// Gives the log the name that the log of another repository has, and writes another log with

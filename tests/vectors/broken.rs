@@ -21,13 +21,13 @@ pub(super) const VECTORS: &[Vector] = &[
     })
     .with_gaps(),
     Vector::new("commit-missing", "the commit of an entry is missing, in a complete repository", |forge| {
-        let told = forge.honest();
-        lose(forge, told.links[2].commit);
+        let chain = forge.honest();
+        lose(forge, chain.links[2].commit);
     })
     .with_gaps(),
     Vector::new("commits-of-strangers", "more than 100 commits that are no entries, on top of a run", |forge| {
-        let told = forge.honest();
-        forge.point_at(strangers(forge, told.links[5].commit, told.links[5].tree));
+        let chain = forge.honest();
+        forge.point_at(strangers(forge, chain.links[5].commit, chain.links[5].tree));
     }),
     Vector::new("first-entry-missing", "the run begins with its second entry", |forge| {
         linked(forge, |entries| drop(entries.remove(0)));
@@ -39,14 +39,14 @@ pub(super) const VECTORS: &[Vector] = &[
         });
     }),
     Vector::new("log-entry-in-the-run", "an entry of a log behind the seal of a run", |forge| {
-        let told = forge.honest();
+        let chain = forge.honest();
         let name = git_handoff::model::format::log_ref(&forge.signer.fingerprint());
         let (_, log) = git_handoff::ledger::chain::read(&forge.store, &name).unwrap().unwrap();
         refs::delete(&forge.store, &name, log[1].commit).unwrap();
-        let mut entries: Vec<_> = told.links.iter().map(|link| (link.entry.clone(), link.tree)).collect();
+        let mut entries: Vec<_> = chain.links.iter().map(|link| (link.entry.clone(), link.tree)).collect();
         let mut strange = log[0].entry.clone();
-        (strange.seq, strange.prev) = (6, Some(told.links[5].hash));
-        entries.push((strange, told.links[5].tree));
+        (strange.seq, strange.prev) = (6, Some(chain.links[5].hash));
+        entries.push((strange, chain.links[5].tree));
         forge.point_at(crate::common::forge::relink(forge, &entries));
     }),
     Vector::new("entry-of-another-run", "an entry that names another run", |forge| {
@@ -67,8 +67,8 @@ pub(super) const VECTORS: &[Vector] = &[
         forge.finish(run);
     }),
     Vector::new("product-missing", "the blob of a product is missing, in a complete repository", |forge| {
-        let told = forge.honest();
-        lose(forge, held(forge, told.links[4].commit, "outputs/report.md"));
+        let chain = forge.honest();
+        lose(forge, find_blob(forge, chain.links[4].commit, "outputs/report.md"));
     })
     .with_gaps(),
     Vector::new("product-name-of-another-format", "a product whose object name has 64 digits, with SHA-1", |forge| {
@@ -90,7 +90,7 @@ pub(super) const VECTORS: &[Vector] = &[
 ];
 
 /// The object at a path of a commit's tree.
-fn held(forge: &Forge, commit: Oid, path: &str) -> Oid {
+fn find_blob(forge: &Forge, commit: Oid, path: &str) -> Oid {
     forge.git(&["rev-parse", &format!("{commit}:{path}")]).parse().unwrap()
 }
 

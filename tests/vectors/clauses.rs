@@ -12,8 +12,8 @@ use super::keys::BOTH;
 use super::planned::rest;
 use super::{Vector, stranger};
 use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, PLAN, named};
-use crate::people::forged::{begun, decided, first, said_at};
+use crate::common::forge::{Forge, PLAN, store_product};
+use crate::people::forged::{begun, decided, first, write_statement_at};
 
 const PATCH: &[(&str, &[u8])] = &[("patch", b"diff --git a/x b/x\n")];
 
@@ -80,7 +80,7 @@ pub(super) const CLEAN: &[Vector] = &[
     Vector::new("clean-statement-before-its-entry", "a statement that was made before its entry", |forge| {
         stated(forge, Moment::from_millis(0));
     })
-    .asked(BOTH),
+    .with_arguments(BOTH),
 ];
 
 pub(super) const FORGED: &[Vector] = &[
@@ -102,7 +102,7 @@ pub(super) const FORGED: &[Vector] = &[
     Vector::new("plan-too-heavy", "a plan that weighs more than it may", |forge| {
         bent(forge, |drafts| {
             let Event::RunSubmitted(e) = &mut drafts[0].event else { panic!() };
-            e.plan = named(forge, heavy(230_000).as_bytes());
+            e.plan = store_product(forge, heavy(230_000).as_bytes());
         });
     }),
     Vector::new("plan-with-an-item-that-replaces", "a plan with an item that replaces another", |forge| {
@@ -133,7 +133,7 @@ pub(super) const FORGED: &[Vector] = &[
     Vector::new("statement-after-its-entry", "a statement that says that it was made after its entry", |forge| {
         stated(forge, Moment::from_millis(1 << 45));
     })
-    .asked(BOTH),
+    .with_arguments(BOTH),
 ];
 
 /// A run of two items that a rule orders, in the order in which they are dispatched.
@@ -208,7 +208,7 @@ fn planned(forge: &Forge, text: &str, other: &str) {
         let plan = PLAN.replacen(text, other, 1);
         assert_ne!(plan, PLAN);
         let Event::RunSubmitted(e) = &mut drafts[0].event else { panic!() };
-        e.plan = named(forge, plan.as_bytes());
+        e.plan = store_product(forge, plan.as_bytes());
     });
 }
 
@@ -222,7 +222,7 @@ fn heavy(objects: usize) -> String {
 fn stated(forge: &Forge, made: Moment) {
     let bob = stranger(forge);
     let honest = decided(&begun(forge, &bob, Role::Approve), &bob);
-    let statement = said_at(forge, &bob, first(forge, &bob), &honest, Some(made));
+    let statement = write_statement_at(forge, &bob, first(forge, &bob), &honest, Some(made));
     let mut run = begun(forge, &bob, Role::Approve);
     run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..honest }));
     run.seal();

@@ -137,10 +137,10 @@ pub(super) const VECTORS: &[Vector] = &[
 
 /// Both items are done, a rule looks into a document, and the run was closed; the seal says which
 /// rules stopped.
-pub(super) fn stopped<'a>(forge: &'a Forge, pointer: &str, told: &[(&str, &str)]) -> ChainBuilder<'a> {
+pub(super) fn stopped<'a>(forge: &'a Forge, pointer: &str, reasons: &[(&str, &str)]) -> ChainBuilder<'a> {
     let mut run = ruled(forge, &[("again", pointer)], b"{\"score\":7}\n");
     let Event::RunSealed(seal) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
-    seal.stopped = told.iter().map(|(rule, why)| (ItemId::parse(rule).unwrap(), (*why).to_owned())).collect();
+    seal.stopped = reasons.iter().map(|(rule, why)| (ItemId::parse(rule).unwrap(), (*why).to_owned())).collect();
     run
 }
 

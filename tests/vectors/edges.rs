@@ -22,7 +22,7 @@ use super::others::created;
 use super::planned::rest;
 use super::{RUN, Vector, lose, stranger};
 use crate::common::chain_builder::{BuiltChain, ChainBuilder};
-use crate::common::forge::{Forge, PLAN, blob, named};
+use crate::common::forge::{Forge, PLAN, blob, store_product};
 use crate::reuse::{continued, forged as reuse};
 
 const PATCH: &[(&str, &[u8])] = &[("patch", b"diff --git a/x b/x\n")];
@@ -168,21 +168,21 @@ pub(super) const FORGED: &[Vector] = &[
         run.seal();
         forge.finish(run);
     })
-    .asked(KNOWN),
+    .with_arguments(KNOWN),
     Vector::new(
         "continues-a-run-with-a-statement-of-a-stranger",
         "the continued run holds a statement of a key that the verifier does not know",
         continued_with_a_statement,
     )
-    .asked(KNOWN),
+    .with_arguments(KNOWN),
     Vector::new(
         "import-from-a-run-whose-source-differs",
         "the run that was taken from took from another run, which is here, and sealed otherwise",
         |forge| {
             taking(forge, "zero", None, b"one\n");
             taking(forge, "first", Some("zero"), b"one\n");
-            let told = taking(forge, RUN, Some("first"), b"one\n");
-            forge.log(&told, &forge.signer);
+            let chain = taking(forge, RUN, Some("first"), b"one\n");
+            forge.log(&chain, &forge.signer);
             taking(forge, "zero", None, b"two\n");
         },
     ),
@@ -246,7 +246,7 @@ fn import(run: &mut ChainBuilder<'_>, name: &str, import: Import) {
 
 /// A run whose item needs the state of a thread, fails, and is copied.
 fn copied_with_a_thread(forge: &Forge) {
-    let state = named(forge, b"state\n");
+    let state = store_product(forge, b"state\n");
     let content = Content { state, summary: None, packet: None, worktree: None, base: None };
     let event = Event::ThreadCheckpointed(ThreadCheckpointed { content, origin: None });
     let edits = vec![("state".to_owned(), Edit::Blob(state.oid))];
@@ -260,7 +260,7 @@ fn copied_with_a_thread(forge: &Forge) {
             "needs":{"it":{"thread":"login","select":{"kind":"output","path":"state"}}}}],
             "rules":[{"id":"retry","when":{"items":[{"items":["take"],"are":"failed"}]},"create":[{"again":"take"}]}]}"#,
     );
-    let evidence = named(forge, &Evidence::Commits(vec![commit]).canonical());
+    let evidence = store_product(forge, &Evidence::Commits(vec![commit]).canonical());
     import(&mut run, "@thread/login/latest:outputs/state", Import { product: state, evidence });
     run.fire("take");
     run.fail("take");
@@ -287,7 +287,7 @@ fn reused_with_allowed_changes(forge: &Forge) {
     let item = "edit-a".parse().unwrap();
     let proof = prove::item(&forge.store, "refs/handoff/runs/first", &item, None).unwrap();
     let root = proof.root;
-    let evidence = Some(named(forge, &Evidence::Proof(Box::new(proof)).canonical()));
+    let evidence = Some(store_product(forge, &Evidence::Proof(Box::new(proof)).canonical()));
     let mut run = ChainBuilder::submit(forge, &plan(RUN, r#","protect":["src"]"#));
     run.fire_with("edit-a", |manifest| {
         manifest.protect = [ProtectRule::Pathspec("src".to_owned())].into();
@@ -331,11 +331,11 @@ fn taking(forge: &Forge, run: &str, from: Option<&str>, bytes: &[u8]) -> BuiltCh
     if let Some(from) = from {
         let reference = format::run_ref(&from.parse().unwrap());
         let proof = prove::item(&forge.store, &reference, &"make".parse().unwrap(), None).unwrap();
-        let evidence = named(forge, &Evidence::Proof(Box::new(proof)).canonical());
+        let evidence = store_product(forge, &Evidence::Proof(Box::new(proof)).canonical());
         import(
             &mut chain,
             &format!("@run/{from}/make:outputs/report"),
-            Import { product: named(forge, bytes), evidence },
+            Import { product: store_product(forge, bytes), evidence },
         );
     }
     chain.fire("make");

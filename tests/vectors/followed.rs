@@ -33,8 +33,8 @@ fn failing(forge: &Forge, tip: Oid) -> BTreeSet<&'static str> {
     refs::set(&forge.store, PART, tip).unwrap();
     let report = verify(&forge.store, &run(), PART, &Options { alone: true, ..forge.options() }).unwrap();
     let sealed = report.rows.iter().any(|row| row.name == "root" && !row.detail.starts_with("not sealed"));
-    let asked = |name: &str| ROWS.contains(&name) || (name == "root" && sealed);
-    let failed = report.rows.iter().filter(|row| row.state == State::Failed && asked(row.name));
+    let is_judged = |name: &str| ROWS.contains(&name) || (name == "root" && sealed);
+    let failed = report.rows.iter().filter(|row| row.state == State::Failed && is_judged(row.name));
     failed.map(|row| row.name).collect()
 }
 

@@ -12,7 +12,7 @@ use git_handoff::model::time::Moment;
 use super::clean::{failed, stopped};
 use super::{Vector, stranger};
 use crate::common::chain_builder::{BuiltChain, ChainBuilder, point_to};
-use crate::common::forge::{Forge, PLAN, blob, named, relink};
+use crate::common::forge::{Forge, PLAN, blob, relink, store_product};
 
 pub(super) const VECTORS: &[Vector] = &[
     Vector::new("commit-author", "another author in the commit of the last entry", |forge| {
@@ -32,27 +32,27 @@ pub(super) const VECTORS: &[Vector] = &[
         commit(forge, |raw| raw.replace("{\n \"actor\":", "{ \"actor\":"));
     }),
     Vector::new("commit-two-parents", "an earlier entry as a second parent of the last", |forge| {
-        let told = forge.honest();
-        let (before, other) = (told.links[4].commit, told.links[2].commit);
-        point(forge, &told, |raw| {
+        let chain = forge.honest();
+        let (before, other) = (chain.links[4].commit, chain.links[2].commit);
+        point(forge, &chain, |raw| {
             raw.replace(&format!("parent {before}\n"), &format!("parent {before}\nparent {other}\n"))
         });
     }),
     Vector::new("signature-none", "the last entry is not signed", |forge| {
-        let told = forge.honest();
-        let last = &told.links[5];
-        write(forge, &codec::payload(&last.entry, last.tree, &[told.links[4].commit]));
+        let chain = forge.honest();
+        let last = &chain.links[5];
+        write(forge, &codec::payload(&last.entry, last.tree, &[chain.links[4].commit]));
     }),
     Vector::new("signature-of-another", "the last entry has the signature of another commit", |forge| {
-        let told = forge.honest();
-        let last = &told.links[5];
-        let other = codec::payload(&told.links[4].entry, last.tree, &[]);
+        let chain = forge.honest();
+        let last = &chain.links[5];
+        let other = codec::payload(&chain.links[4].entry, last.tree, &[]);
         let signature = forge.signer.sign(&other).unwrap();
-        write(forge, &codec::signed(&last.entry, last.tree, &[told.links[4].commit], &signature));
+        write(forge, &codec::signed(&last.entry, last.tree, &[chain.links[4].commit], &signature));
     }),
     Vector::new("signature-by-no-writer", "every entry is signed by a key that entry 0 does not name", |forge| {
-        let told = ChainBuilder::honest(forge).write(&stranger(forge));
-        forge.log(&told, &forge.signer);
+        let chain = ChainBuilder::honest(forge).write(&stranger(forge));
+        forge.log(&chain, &forge.signer);
     }),
     Vector::new(
         "signature-by-a-stranger",
@@ -62,8 +62,8 @@ pub(super) const VECTORS: &[Vector] = &[
             let mut run = ChainBuilder::honest(forge);
             let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
             e.roles = every_role([stranger.fingerprint()]);
-            let told = run.write(&stranger);
-            forge.log(&told, &stranger);
+            let chain = run.write(&stranger);
+            forge.log(&chain, &stranger);
         },
     ),
     Vector::new("entry-dropped", "an entry left out, the others as they were", |forge| {
@@ -124,7 +124,7 @@ pub(super) const VECTORS: &[Vector] = &[
         bent(forge, |drafts| {
             let plan = PLAN.replace("[\"true\"]", "[\"evil\"]");
             let Event::RunSubmitted(e) = &mut drafts[0].event else { panic!() };
-            e.plan = named(forge, plan.as_bytes());
+            e.plan = store_product(forge, plan.as_bytes());
         });
     }),
     Vector::new("artifact-bytes", "an artifact whose bytes are not those that entry 0 names", |forge| {
@@ -259,16 +259,16 @@ pub(super) const VECTORS: &[Vector] = &[
         forge.finish(run);
     }),
     Vector::new("log-of-another-root", "the log says another root", |forge| {
-        let told = ChainBuilder::honest(forge).write(&forge.signer);
-        forge.log_as(&told, &forge.signer, |sealed| sealed.root = Some(Digest::of(b"evil")));
+        let chain = ChainBuilder::honest(forge).write(&forge.signer);
+        forge.log_as(&chain, &forge.signer, |sealed| sealed.root = Some(Digest::of(b"evil")));
     }),
     Vector::new("log-of-another-story", "the run rewritten, the log as it was", |forge| {
         forge.honest();
         failed(forge).write(&forge.signer);
     }),
     Vector::new("cut-back", "the run's ref moved back to before the seal, the log as it was", |forge| {
-        let told = forge.honest();
-        forge.point_at(told.links[4].commit);
+        let chain = forge.honest();
+        forge.point_at(chain.links[4].commit);
     }),
 ];
 
@@ -286,20 +286,20 @@ fn protected(forge: &Forge, paths: &[&str]) {
 
 /// Rewrites the commit of the last entry, as text.
 pub(super) fn commit(forge: &Forge, bend: impl FnOnce(String) -> String) {
-    let told = forge.honest();
-    point(forge, &told, bend);
+    let chain = forge.honest();
+    point(forge, &chain, bend);
 }
 
 /// Gives the output of the last item that ended another name.
 pub(super) fn renamed(forge: &Forge, name: &str) {
-    let told = forge.honest();
-    let raw = |at: usize| String::from_utf8(forge.store.read(told.links[at].commit).unwrap().1).unwrap();
-    let at = (0..told.links.len()).rev().find(|at| raw(*at).contains("outputs/report.md")).unwrap();
+    let chain = forge.honest();
+    let raw = |at: usize| String::from_utf8(forge.store.read(chain.links[at].commit).unwrap().1).unwrap();
+    let at = (0..chain.links.len()).rev().find(|at| raw(*at).contains("outputs/report.md")).unwrap();
     write(forge, raw(at).replace("report.md", name).as_bytes());
 }
 
-fn point(forge: &Forge, told: &BuiltChain, bend: impl FnOnce(String) -> String) {
-    let raw = String::from_utf8(forge.store.read(told.head.commit.unwrap()).unwrap().1).unwrap();
+fn point(forge: &Forge, chain: &BuiltChain, bend: impl FnOnce(String) -> String) {
+    let raw = String::from_utf8(forge.store.read(chain.head.commit.unwrap()).unwrap().1).unwrap();
     let forged = bend(raw.clone());
     assert_ne!(raw, forged);
     write(forge, forged.as_bytes());
@@ -312,8 +312,8 @@ fn write(forge: &Forge, raw: &[u8]) {
 
 /// Bends entries and trees, and links and signs them as they are; the log is as it was.
 pub(super) fn linked(forge: &Forge, bend: impl FnOnce(&mut Vec<(Entry, Oid)>)) {
-    let told = forge.honest();
-    let mut entries = told.links.iter().map(|link| (link.entry.clone(), link.tree)).collect();
+    let chain = forge.honest();
+    let mut entries = chain.links.iter().map(|link| (link.entry.clone(), link.tree)).collect();
     bend(&mut entries);
     forge.point_at(relink(forge, &entries));
 }

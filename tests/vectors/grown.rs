@@ -7,7 +7,7 @@ use git_handoff::model::plan::Item;
 use super::Vector;
 use super::planned::rest;
 use crate::common::chain_builder::{ChainBuilder, point_to};
-use crate::common::forge::{Forge, PLAN, blob, gone, named};
+use crate::common::forge::{Forge, PLAN, blob, gone, store_product};
 
 const MORE: &str = r#"{"id":"more","executor":"command","inputs":{"command":["true"]},"depends_on":["edit-b"]}"#;
 
@@ -54,8 +54,8 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("rule-that-says-something-else", "a rule has the run say a word although nothing failed", |forge| {
         let broke = r#"{"id":"broke","when":{"items":[{"items":["edit-a"],"are":"failed"}]},"outcome":"broken"}"#;
         let mut run = ChainBuilder::submit(forge, &plan(broke));
-        let said = RunConcluded { rule: "broke".parse().unwrap(), outcome: "broken".to_owned(), detail: None };
-        run.add(Event::RunConcluded(said));
+        let concluded = RunConcluded { rule: "broke".parse().unwrap(), outcome: "broken".to_owned(), detail: None };
+        run.add(Event::RunConcluded(concluded));
         rest(&mut run);
         forge.finish(run);
     }),
@@ -122,5 +122,5 @@ fn extended(forge: &Forge, text: &str, bend: impl FnOnce(&mut ChainBuilder<'_>))
 /// Has the entry that added an item name other bytes of it.
 fn renamed(forge: &Forge, run: &mut ChainBuilder<'_>, bytes: &[u8]) {
     let Event::RunExtended(RunExtended { items, .. }) = &mut run.drafts[5].event else { panic!() };
-    items.values_mut().for_each(|item| *item = named(forge, bytes));
+    items.values_mut().for_each(|item| *item = store_product(forge, bytes));
 }

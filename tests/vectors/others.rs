@@ -12,7 +12,7 @@ use super::{Vector, stranger};
 use crate::common::chain_builder::ChainBuilder;
 use crate::common::forge::{Forge, PLAN};
 use crate::elsewhere::forged as imports;
-use crate::people::forged::{begun, decided, first, said};
+use crate::people::forged::{begun, decided, first, write_statement};
 use crate::people::seals::{admission, sealed_by};
 use crate::pipeline::forged as pipelines;
 use crate::reuse::{continued, forged as reuse};
@@ -39,7 +39,7 @@ pub(super) const VECTORS: &[Vector] = &[
         let log = git_handoff::model::format::log_ref(&stranger(forge).fingerprint());
         forge.git(&["update-ref", &log, &forge.base.to_string()]);
     })
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new("clean-beside-a-broken-archive", "an archive that cannot be read, and a run that has a ref", |forge| {
         forge.honest();
         let key = git_handoff::model::format::log_ref(&forge.signer.fingerprint()).replace("/logs/", "/archives/");
@@ -54,7 +54,7 @@ pub(super) const VECTORS: &[Vector] = &[
             });
         },
     )
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new(
         "clean-continues",
         "a run that continues another, which was not sealed, and reuses its item",
@@ -81,13 +81,13 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("clean-statement", "a decision that another key made in its log, taken in", |forge| {
         let bob = stranger(forge);
         let event = decided(&begun(forge, &bob, Role::Approve), &bob);
-        let statement = said(forge, &bob, first(forge, &bob), &event);
+        let statement = write_statement(forge, &bob, first(forge, &bob), &event);
         let mut run = begun(forge, &bob, Role::Approve);
         run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..event }));
         run.seal();
         forge.finish(run);
     })
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new("clean-red-vote", "an approval that a rule with `votes` counts, and that was rejected", |forge| {
         let plan = r#"{"id":"handoff-dag-1","items":[{"id":"vote","executor":"approval"}],
             "rules":[{"id":"count","gate":{"item":"vote","votes":true}}]}"#;

@@ -11,7 +11,7 @@ use git_handoff::model::schema::Schema;
 use super::forged::{bent, fired, put};
 use super::{Vector, lose};
 use crate::common::chain_builder::{ChainBuilder, point_to};
-use crate::common::forge::{Forge, PLAN, gone, named};
+use crate::common::forge::{Forge, PLAN, gone, store_product};
 
 pub(super) const VECTORS: &[Vector] = &[
     Vector::new("plan-that-is-none", "a plan without items, named by entry 0", |forge| {
@@ -96,14 +96,14 @@ pub(super) const VECTORS: &[Vector] = &[
         bent(forge, |drafts| {
             let Event::ItemFired(e) = &mut drafts[1].event else { panic!() };
             let text = String::from_utf8(forge.store.read_blob(e.manifest.oid).unwrap()).unwrap();
-            e.manifest = named(forge, text.replacen('{', "{ ", 1).as_bytes());
+            e.manifest = store_product(forge, text.replacen('{', "{ ", 1).as_bytes());
         });
     }),
     Vector::new("manifest-with-a-fraction", "a manifest with a number in its claims that is no integer", |forge| {
         bent(forge, |drafts| {
             let Event::ItemFired(e) = &mut drafts[1].event else { panic!() };
             let text = String::from_utf8(forge.store.read_blob(e.manifest.oid).unwrap()).unwrap();
-            e.manifest = named(forge, text.replacen(r#""claims":{"#, r#""claims":{"a":1.5,"#, 1).as_bytes());
+            e.manifest = store_product(forge, text.replacen(r#""claims":{"#, r#""claims":{"a":1.5,"#, 1).as_bytes());
         });
     }),
     Vector::new("document-without-previous", "a second revision without `previous`", |forge| {
@@ -193,14 +193,14 @@ pub(super) const VECTORS: &[Vector] = &[
         read(forge, run);
     }),
     Vector::new("manifest-missing", "the blob of a manifest is missing, in a complete repository", |forge| {
-        let told = forge.honest();
-        let path = format!("{}:manifest.json", told.links[3].commit);
+        let chain = forge.honest();
+        let path = format!("{}:manifest.json", chain.links[3].commit);
         lose(forge, forge.git(&["rev-parse", &path]).parse().unwrap());
     })
     .with_gaps(),
     Vector::new("plan-missing", "the blob of the plan is missing, in a complete repository", |forge| {
-        let told = forge.honest();
-        let path = format!("{}:plan.json", told.links[0].commit);
+        let chain = forge.honest();
+        let path = format!("{}:plan.json", chain.links[0].commit);
         lose(forge, forge.git(&["rev-parse", &path]).parse().unwrap());
     })
     .with_gaps(),
@@ -217,7 +217,7 @@ fn id(text: &str) -> ItemId {
 fn replanned(forge: &Forge, plan: &str) {
     bent(forge, |drafts| {
         let Event::RunSubmitted(e) = &mut drafts[0].event else { panic!() };
-        e.plan = named(forge, plan.as_bytes());
+        e.plan = store_product(forge, plan.as_bytes());
     });
 }
 
@@ -225,7 +225,7 @@ fn replanned(forge: &Forge, plan: &str) {
 pub(super) fn ruled(forge: &Forge, plan: &str, rules: &str, bend: impl FnOnce(&mut ChainBuilder<'_>)) {
     let mut run = ChainBuilder::submit(forge, plan);
     let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
-    e.rules = Some(named(forge, rules.as_bytes()));
+    e.rules = Some(store_product(forge, rules.as_bytes()));
     run.state.submitted = e.clone();
     rest(&mut run);
     bend(&mut run);
@@ -248,7 +248,7 @@ fn unknown(forge: &Forge, run: &mut ChainBuilder<'_>) {
     run.drafts.pop();
     let submitted = run.state.submitted.clone();
     run.state = git_handoff::model::state::RunState::new(submitted, &run.plan);
-    run.add(Event::ItemFired(ItemFired::new(id("edit-z"), 1, named(forge, &bytes), BTreeMap::new())));
+    run.add(Event::ItemFired(ItemFired::new(id("edit-z"), 1, store_product(forge, &bytes), BTreeMap::new())));
 }
 
 /// The plan, with an item that declares an output of this schema.

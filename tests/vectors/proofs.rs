@@ -15,12 +15,12 @@ use super::{TRUSTED, holds, stranger, verdict};
 use crate::common::Environment;
 use crate::common::chain_builder::ChainBuilder;
 use crate::common::forge::{Forge, PLAN, key};
-use crate::people::forged::{begun, decided, first, said};
+use crate::people::forged::{begun, decided, first, write_statement};
 use crate::people::seals::{admission, sealed_by};
 
 const REFERENCE: &str = "refs/handoff/runs/handoff-dag-1";
 
-/// A proof, and what is asked of who checks it.
+/// A proof, and the options that its verifier gets.
 pub(super) struct Vector {
     name: &'static str,
     what: &'static str,
@@ -34,7 +34,7 @@ impl Vector {
         Self { name, what, arguments: TRUSTED, holds, make }
     }
 
-    const fn asked(self, arguments: &'static [&'static str]) -> Self {
+    const fn with_arguments(self, arguments: &'static [&'static str]) -> Self {
         Self { arguments, ..self }
     }
 
@@ -46,7 +46,7 @@ impl Vector {
 pub(super) const VECTORS: &[Vector] = &[
     Vector::new("clean-product", "the patch of an item", true, |forge| {
         forge.honest();
-        of(forge, "edit-a", Some("patch"))
+        prove_item(forge, "edit-a", Some("patch"))
     }),
     Vector::new("clean-growth", "how a run went on from its first three entries", true, |forge| {
         forge.honest();
@@ -62,59 +62,59 @@ pub(super) const VECTORS: &[Vector] = &[
         run.done("edit-b", &[]);
         run.seal();
         forge.finish(run);
-        of(forge, "edit-a", None)
+        prove_item(forge, "edit-a", None)
     }),
-    Vector::new("clean-admitted", "an item of a run that an admitted key sealed", true, admitted).asked(BOTH),
+    Vector::new("clean-admitted", "an item of a run that an admitted key sealed", true, admitted).with_arguments(BOTH),
     Vector::new("clean-decided", "a decision with the statement of the key that made it", true, |forge| {
         decision(forge, true)
     })
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new(
         "clean-decided-by-the-word-of-another",
         "a decision without a statement; another key sealed",
         true,
         |forge| decision(forge, false),
     )
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new("admission-left-out", "the same as clean-admitted without `admitted`", false, |forge| Proof {
         admitted: None,
         ..admitted(forge)
     })
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new("begun-without-own", "entry 0 is signed by a key to which it gives `work` alone", false, |forge| {
         by_roles(forge, &[Role::Work], None)
     })
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new(
         "sealed-without-seal",
         "the seal is signed by a key to which entry 0 gives `document` alone",
         false,
         |forge| by_roles(forge, &[Role::Own, Role::Work], Some(&stranger(forge))),
     )
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new("no-entries", "a number of entries that is 0", false, |forge| {
         forge.honest();
-        Proof { entries: 0, ..of(forge, "edit-a", Some("patch")) }
+        Proof { entries: 0, ..prove_item(forge, "edit-a", Some("patch")) }
     }),
     Vector::new("another-root", "a root that the seal does not say", false, |forge| {
         forge.honest();
-        Proof { root: Digest::of(b"another"), ..of(forge, "edit-a", Some("patch")) }
+        Proof { root: Digest::of(b"another"), ..prove_item(forge, "edit-a", Some("patch")) }
     }),
     Vector::new("another-product", "a product that the item did not hand over", false, |forge| {
         forge.honest();
-        let mut proof = of(forge, "edit-a", Some("patch"));
+        let mut proof = prove_item(forge, "edit-a", Some("patch"));
         proof.product.as_mut().unwrap().is.size += 1;
         proof
     }),
     Vector::new("another-inclusion-path", "an inclusion path with another digest", false, |forge| {
         forge.honest();
-        let mut proof = of(forge, "edit-a", None);
+        let mut proof = prove_item(forge, "edit-a", None);
         proof.shown[0].path[0] = Digest::of(b"another");
         proof
     }),
     Vector::new("another-inclusion-path-of-entry-0", "the same of entry 0", false, |forge| {
         forge.honest();
-        let mut proof = of(forge, "edit-a", None);
+        let mut proof = prove_item(forge, "edit-a", None);
         proof.first.path.as_mut().unwrap()[0] = Digest::of(b"another");
         proof
     }),
@@ -144,10 +144,10 @@ pub(super) const VECTORS: &[Vector] = &[
             sealed_by(forge, &stranger(forge), |run, _| {
                 run.add(admission(&stranger(forge), Role::Seal, Some(Digest::of(b"another"))));
             });
-            of(forge, "build", None)
+            prove_item(forge, "build", None)
         },
     )
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new("admitted-by-a-later-owner", "the admission is signed by an owner that came later", false, |forge| {
         let eve = key(forge.path(), 3);
         sealed_by(forge, &stranger(forge), |run, first| {
@@ -155,38 +155,38 @@ pub(super) const VECTORS: &[Vector] = &[
             run.add(admission(&stranger(forge), Role::Seal, Some(first)));
             run.by(&eve);
         });
-        of(forge, "build", None)
+        prove_item(forge, "build", None)
     })
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new("decided-with-another-statement", "the statement in a decision says something else", false, |forge| {
         let bob = stranger(forge);
         let event = decided(&begun(forge, &bob, Role::Approve), &bob);
         let other = ItemDecided { message: Some("only the draft".to_owned()), ..event.clone() };
-        let statement = said(forge, &bob, first(forge, &bob), &other);
+        let statement = write_statement(forge, &bob, first(forge, &bob), &other);
         let mut run = begun(forge, &bob, Role::Approve);
         run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..event }));
         run.seal();
         forge.finish(run);
-        of(forge, "sign-off", None)
+        prove_item(forge, "sign-off", None)
     })
-    .asked(BOTH),
+    .with_arguments(BOTH),
 ];
 
-fn of(forge: &Forge, item: &str, product: Option<&str>) -> Proof {
+fn prove_item(forge: &Forge, item: &str, product: Option<&str>) -> Proof {
     let product: Option<ProductKey> = product.map(|product| product.parse().unwrap());
     prove::item(&forge.store, REFERENCE, &item.parse().unwrap(), product.as_ref()).unwrap()
 }
 
 /// Returns the text of a proof of an honest run.
 pub(super) fn honest_proof(forge: &Forge) -> String {
-    text_of(&of(forge, "edit-a", Some("patch")))
+    text_of(&prove_item(forge, "edit-a", Some("patch")))
 }
 
 fn text_of(proof: &Proof) -> String {
     String::from_utf8(format::canonical(proof)).unwrap() + "\n"
 }
 
-/// A proof whose entry 2 does not name entry 1, under a root that a seal says.
+/// A proof whose entry 2 does not name entry 1, under the root of a seal.
 fn unlinked(forge: &Forge) -> Proof {
     let mut links = ChainBuilder::honest(forge).write(&forge.signer).links;
     links[2].entry.prev = Some(Digest::of(b"another"));
@@ -207,14 +207,14 @@ fn admitted(forge: &Forge) -> Proof {
     sealed_by(forge, &stranger(forge), |run, first| {
         run.add(admission(&stranger(forge), Role::Seal, Some(first)));
     });
-    of(forge, "build", None)
+    prove_item(forge, "build", None)
 }
 
 /// Has the other key decide, by a statement or by signing the entry itself.
 fn decision(forge: &Forge, by_statement: bool) -> Proof {
     let bob = stranger(forge);
     let event = decided(&begun(forge, &bob, Role::Approve), &bob);
-    let statement = by_statement.then(|| said(forge, &bob, first(forge, &bob), &event));
+    let statement = by_statement.then(|| write_statement(forge, &bob, first(forge, &bob), &event));
     let mut run = begun(forge, &bob, Role::Approve);
     run.add(Event::ItemDecided(ItemDecided { said: statement, ..event }));
     if !by_statement {
@@ -222,7 +222,7 @@ fn decision(forge: &Forge, by_statement: bool) -> Proof {
     }
     run.seal();
     forge.finish(run);
-    of(forge, "sign-off", None)
+    prove_item(forge, "sign-off", None)
 }
 
 /// A run whose entry 0 gives its signer these roles, and the other key the rest.
@@ -237,7 +237,7 @@ fn by_roles(forge: &Forge, roles: &[Role], sealer: Option<&Signer>) -> Proof {
         run.by(sealer);
     }
     forge.finish(run);
-    of(forge, "edit-a", Some("patch"))
+    prove_item(forge, "edit-a", Some("patch"))
 }
 
 /// Makes the proof, compares it with the file, and returns what stands in the index about it.
@@ -247,10 +247,10 @@ pub(super) fn check(vector: &Vector, env: &Environment) -> Value {
     env.write("home/proof.json", &text_of(&proof));
     let mut arguments = vec!["verify", "--json", "--proof", "proof.json"];
     arguments.extend(vector.arguments);
-    let said = env.handoff_in("home", arguments);
-    let mut entry = verdict(vector.name, &said);
-    assert_eq!(entry["failure"].is_null(), vector.holds, "{}: {said}", vector.name);
-    let report: Value = serde_json::from_str(&said.stdout).unwrap();
+    let output = env.handoff_in("home", arguments);
+    let mut entry = verdict(vector.name, &output);
+    assert_eq!(entry["failure"].is_null(), vector.holds, "{}: {output}", vector.name);
+    let report: Value = serde_json::from_str(&output.stdout).unwrap();
     if let Some(decisions) = report.get("decisions") {
         entry["decisions"] = decisions.clone();
     }

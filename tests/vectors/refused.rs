@@ -122,8 +122,8 @@ fn added(head: &str, reference: &str) -> String {
 
 /// Appends a commit of this date to an honest run.
 fn dated(forge: &Forge, date: &str) {
-    let told = forge.honest();
-    let last = &told.links[5];
+    let chain = forge.honest();
+    let last = &chain.links[5];
     let who = format!("mallory <mallory@example.com> {date} +0000");
     let raw = format!("tree {}\nparent {}\nauthor {who}\ncommitter {who}\n\nno entry\n", last.tree, last.commit);
     forge.point_at(forge.store.write(Kind::Commit, raw.as_bytes()).unwrap());
@@ -133,20 +133,20 @@ fn dated(forge: &Forge, date: &str) {
 pub(super) fn check(vector: &Vector, env: &Environment) -> Value {
     let forge = Forge::with_format("sha1");
     (vector.tell)(&forge);
-    let told = refs(&forge.git(&["for-each-ref", "--format=%(objectname) %(refname)", "refs/handoff"]));
-    let plain: String = told.iter().fold(String::new(), |lines, (name, oid)| lines + oid + " " + name + "\n");
+    let current_refs = refs(&forge.git(&["for-each-ref", "--format=%(objectname) %(refname)", "refs/handoff"]));
+    let plain: String = current_refs.iter().fold(String::new(), |lines, (name, oid)| lines + oid + " " + name + "\n");
     let head = (vector.head)(&format!("# v2 git bundle\n{plain}"));
     let file = folder().join(vector.file());
     let has_head = || fs::read(&file).is_ok_and(|bytes| bytes.starts_with(format!("{head}\nPACK").as_bytes()));
     if updating() && !has_head() {
-        let whole = bundle_of_what_is_here(&forge, &told);
+        let whole = bundle_of_what_is_here(&forge, &current_refs);
         let end = whole.windows(2).position(|pair| pair == b"\n\n").unwrap() + 1;
         fs::write(&file, [head.as_bytes(), &whole[end..]].concat()).unwrap();
     }
     assert!(has_head(), "{} is not what its story makes", vector.file());
-    let said = env.handoff_in("home", ["verify", "--bundle", file.to_str().unwrap(), "--signers", SIGNERS, RUN]);
-    assert_eq!((said.status, said.stdout.as_str()), (Some(1), ""), "{}: {said}", vector.name);
-    json!({ "file": vector.file(), "description": vector.what, "exit": said.status })
+    let output = env.handoff_in("home", ["verify", "--bundle", file.to_str().unwrap(), "--signers", SIGNERS, RUN]);
+    assert_eq!((output.status, output.stdout.as_str()), (Some(1), ""), "{}: {output}", vector.name);
+    json!({ "file": vector.file(), "description": vector.what, "exit": output.status })
 }
 
 /// A proof that no verifier reads: its file, what it is, and how it comes from an honest one.

@@ -9,7 +9,7 @@ use super::others::created;
 use super::planned::rest;
 use super::{Vector, stranger};
 use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, PLAN, named};
+use crate::common::forge::{Forge, PLAN, store_product};
 use crate::people::forged::decided;
 use crate::people::seals::{admission, sealed_by};
 
@@ -72,8 +72,8 @@ pub(super) const CLEAN: &[Vector] = &[
         let mut run = ChainBuilder::submit(forge, &plan(rule));
         run.fire("edit-a");
         run.fail("edit-a");
-        let said = RunConcluded { rule: "broke".parse().unwrap(), outcome: "broken".to_owned(), detail: None };
-        run.add(Event::RunConcluded(said));
+        let concluded = RunConcluded { rule: "broke".parse().unwrap(), outcome: "broken".to_owned(), detail: None };
+        run.add(Event::RunConcluded(concluded));
         run.requeue("edit-a", Again::Operator);
         rest(&mut run);
         forge.finish(run);
@@ -116,9 +116,9 @@ pub(super) const CLEAN: &[Vector] = &[
             let rule = r#"{"id":"g","gate":{"item":"gate"}}"#;
             let mut run =
                 ChainBuilder::submit(forge, &format!(r#"{{"id":"handoff-dag-1","items":[{items}],"rules":[{rule}]}}"#));
-            for item in ["silent", "none", "gate"] {
-                run.fire(item);
-                run.done(item, &[]);
+            for name in ["silent", "none", "gate"] {
+                run.fire(name);
+                run.done(name, &[]);
             }
             run.seal();
             forge.finish(run);
@@ -127,13 +127,13 @@ pub(super) const CLEAN: &[Vector] = &[
     Vector::new("clean-plan-in-another-form", "the verifier asks for the same plan in another form", |forge| {
         forge.honest();
     })
-    .asked(&["--signers", "signers", "--plan", "same-plan.json"]),
+    .with_arguments(&["--signers", "signers", "--plan", "same-plan.json"]),
     Vector::new(
         "clean-beside-a-log-of-a-stranger",
         "a log of a key that the signers do not name names the run",
         |forge| {
-            let told = ChainBuilder::honest(forge).write(&forge.signer);
-            forge.log(&told, &stranger(forge));
+            let chain = ChainBuilder::honest(forge).write(&forge.signer);
+            forge.log(&chain, &stranger(forge));
         },
     ),
     Vector::new(
@@ -141,15 +141,15 @@ pub(super) const CLEAN: &[Vector] = &[
         "the log of the key that was admitted to seal anchors the run",
         |forge| {
             let bob = stranger(forge);
-            let told = sealed_by(forge, &bob, |run, first| {
+            let chain = sealed_by(forge, &bob, |run, first| {
                 run.add(admission(&bob, Role::Seal, Some(first)));
             });
             let own = git_handoff::model::format::log_ref(&forge.signer.fingerprint());
             forge.git(&["update-ref", "-d", &own]);
-            forge.log(&told, &bob);
+            forge.log(&chain, &bob);
         },
     )
-    .asked(BOTH),
+    .with_arguments(BOTH),
 ];
 
 pub(super) const FORGED: &[Vector] = &[
@@ -187,7 +187,7 @@ pub(super) const FORGED: &[Vector] = &[
         run.extend(Cause::Rule("again".parse().unwrap()), &[made]);
         let spec = crate::pipeline::forged::SPEC;
         let Draft { event: Event::RunExtended(e), .. } = run.drafts.last_mut().unwrap() else { panic!() };
-        e.pipelines.insert("p.one".to_owned(), named(forge, spec));
+        e.pipelines.insert("p.one".to_owned(), store_product(forge, spec));
         both(&mut run);
         run.close();
         run.seal();
@@ -280,8 +280,8 @@ fn clash(forge: &Forge, detail: Option<&str>) {
     let mut run = ChainBuilder::submit(forge, &plan(&rule));
     both(&mut run);
     let detail = detail.map(str::to_owned);
-    let said = RunConcluded { rule: "two".parse().unwrap(), outcome: "name-clash".to_owned(), detail };
-    run.add(Event::RunConcluded(said));
+    let concluded = RunConcluded { rule: "two".parse().unwrap(), outcome: "name-clash".to_owned(), detail };
+    run.add(Event::RunConcluded(concluded));
     run.seal();
     forge.finish(run);
 }

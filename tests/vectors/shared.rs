@@ -23,7 +23,7 @@ pub(super) const CLEAN: &[Vector] = &[
             forge.finish(taken_over(forge));
         },
     )
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new(
         "clean-shared-admitted-again",
         "an attempt that was taken does not count, and a key works after it was dismissed and admitted again",
@@ -31,7 +31,7 @@ pub(super) const CLEAN: &[Vector] = &[
             forge.finish(admitted_again(forge));
         },
     )
-    .asked(BOTH),
+    .with_arguments(BOTH),
 ];
 
 /// Runs of several drivers with one entry that must not be.
@@ -259,7 +259,7 @@ pub(super) const FORGED: &[Vector] = &[
 const PATCH: &[(&str, &[u8])] = &[("patch", b"diff\n")];
 
 const fn illegal(name: &'static str, what: &'static str, tell: fn(&Forge)) -> Vector {
-    Vector::new(name, what, tell).asked(BOTH)
+    Vector::new(name, what, tell).with_arguments(BOTH)
 }
 
 fn one() -> DriverId {
@@ -361,16 +361,16 @@ fn dismissed<'a>(forge: &'a Forge, key: &Signer, before: impl FnOnce(&mut ChainB
 
 /// Writes a run, and signs its last commit again with another text.
 pub(super) fn resigned(forge: &Forge, run: ChainBuilder<'_>, bend: impl FnOnce(String) -> String) {
-    let told = run.write(&forge.signer);
-    let raw = String::from_utf8(forge.store.read(told.head.commit.unwrap()).unwrap().1).unwrap();
+    let chain = run.write(&forge.signer);
+    let raw = String::from_utf8(forge.store.read(chain.head.commit.unwrap()).unwrap().1).unwrap();
     let (head, rest) = raw.split_once("gpgsig ").unwrap();
     let (_, rest) = rest.split_once("-----END SSH SIGNATURE-----\n").unwrap();
     let whole = format!("{head}{rest}");
     let payload = bend(whole.clone());
     assert_ne!(payload, whole, "the story changes nothing");
     let signature = forge.signer.sign(payload.as_bytes()).unwrap().replace('\n', "\n ");
-    let (head, rest) = payload.split_once("\n\n").unwrap();
-    let forged = format!("{head}\ngpgsig {signature}\n\n{rest}");
+    let (second_head, second_rest) = payload.split_once("\n\n").unwrap();
+    let forged = format!("{second_head}\ngpgsig {signature}\n\n{second_rest}");
     forge.point_at(forge.store.write(gix::objs::Kind::Commit, forged.as_bytes()).unwrap());
 }
 
@@ -378,11 +378,11 @@ pub(super) fn resigned(forge: &Forge, run: ChainBuilder<'_>, bend: impl FnOnce(S
 fn taken_over(forge: &Forge) -> ChainBuilder<'_> {
     let bob = stranger(forge);
     let mut run = begun(forge);
-    let fire = |run: &mut ChainBuilder<'_>, item: &str| {
-        run.driver = Some(two());
-        run.fire(item);
-        about(run, "node8", None);
-        run.by(&bob);
+    let fire = |builder: &mut ChainBuilder<'_>, item: &str| {
+        builder.driver = Some(two());
+        builder.fire(item);
+        about(builder, "node8", None);
+        builder.by(&bob);
     };
     run.take("edit-a", Some(two()), Some(Because::Silent));
     run.by(&bob);
@@ -437,18 +437,24 @@ fn admitted_again(forge: &Forge) -> ChainBuilder<'_> {
 #[test]
 fn a_fetch_holds_the_key_of_a_dispatch_that_it_knew_before() {
     let forge = Forge::new();
-    let told = ended_by_another_key(&forge);
-    let head = told.head.commit.unwrap();
-    for known in [None, Some(told.links[2].commit), Some(told.links[3].commit)] {
-        let why = check_incoming(&forge.store, Chain::Run(&told.run), known, head).unwrap_err();
+    let chain = ended_by_another_key(&forge);
+    let head = chain.head.commit.unwrap();
+    for known in [None, Some(chain.links[2].commit), Some(chain.links[3].commit)] {
+        let why = check_incoming(&forge.store, Chain::Run(&chain.run), known, head).unwrap_err();
         assert!(
             why.starts_with("entry 4 is signed by ") && why.ends_with("which did not dispatch the attempt"),
             "{why}"
         );
     }
-    let forge = Forge::new();
-    let told = taken_over(&forge).write(&forge.signer);
-    for known in &told.links {
-        check_incoming(&forge.store, Chain::Run(&told.run), Some(known.commit), told.head.commit.unwrap()).unwrap();
+    let second_forge = Forge::new();
+    let taken_over_chain = taken_over(&second_forge).write(&second_forge.signer);
+    for known in &taken_over_chain.links {
+        check_incoming(
+            &second_forge.store,
+            Chain::Run(&taken_over_chain.run),
+            Some(known.commit),
+            taken_over_chain.head.commit.unwrap(),
+        )
+        .unwrap();
     }
 }

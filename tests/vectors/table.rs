@@ -1,4 +1,4 @@
-//! The table "finding → row → failure" of section 9, held against the code and the vectors.
+//! The table "finding → row → failure" of section 9, compared with the code and the vectors.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::common::part;
 type Line = (String, String, String, String);
 
 fn lines() -> Vec<Line> {
-    let table = part::shown("docs/reference/format.md", "<!-- table: findings -->");
+    let table = part::read_part("docs/reference/format.md", "<!-- table: findings -->");
     let one = |line: &str| {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
         assert_eq!(cells.len(), 5, "a line of the table has five cells: {line}");

@@ -6,7 +6,7 @@ use git_handoff::model::entry::{Cause, Event};
 
 use super::Vector;
 use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{blob, gone, named};
+use crate::common::forge::{blob, gone, store_product};
 use crate::elsewhere::forged as imports;
 use crate::pipeline::forged as pipelines;
 use crate::reuse::{continued, forged as reuse};
@@ -91,7 +91,7 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("import-without-need", "entry 0 has an import that the plan does not need", |forge| {
         let mut run = imports::taking(forge, |_, _| {});
         let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
-        let import = Import { product: named(forge, b"more"), ..*e.imports.values().next().unwrap() };
+        let import = Import { product: store_product(forge, b"more"), ..*e.imports.values().next().unwrap() };
         e.imports.insert("@run/first/make:outputs/more".to_owned(), import);
         forge.finish(run);
     }),
@@ -143,7 +143,7 @@ pub(super) const VECTORS: &[Vector] = &[
         }));
     }),
     Vector::new("blocks-left-out", "the end of an attempt tells of fewer blocks than its pipeline has", |forge| {
-        forge.finish(pipelines::run(forge, |run, _| pipelines::blocks(run, |told| told.truncate(3))));
+        forge.finish(pipelines::run(forge, |run, _| pipelines::blocks(run, |blocks| blocks.truncate(3))));
     }),
     Vector::new("blocks-of-another-kind", "a block of another kind than the pipeline has there", |forge| {
         forge.finish(pipelines::run(forge, pipelines::forged("a block of another kind")));
@@ -160,10 +160,10 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("manifest-without-its-pipeline", "a dispatch whose manifest does not name the pipeline", |forge| {
         forge.finish(pipelines::run(forge, |run, forge| {
             let Event::ItemFired(e) = &mut run.drafts[1].event else { panic!() };
-            let held = forge.store.read_blob(e.manifest.oid).unwrap();
-            let mut manifest = git_handoff::model::manifest::Manifest::parse(&held).unwrap();
+            let bytes = forge.store.read_blob(e.manifest.oid).unwrap();
+            let mut manifest = git_handoff::model::manifest::Manifest::parse(&bytes).unwrap();
             manifest.pipeline = None;
-            e.manifest = named(forge, &manifest.canonical());
+            e.manifest = store_product(forge, &manifest.canonical());
         }));
     }),
 ];

@@ -65,8 +65,8 @@ pub(super) const VECTORS: &[Vector] = &[
         repo.forget_run();
     }),
     Vector::new("clean-thread-of-a-seal", "a checkpoint tied to the seal of a run that a log records", |repo| {
-        let told = repo.forge.honest();
-        repo.tie(told.links.last().unwrap().commit);
+        let chain = repo.forge.honest();
+        repo.tie(chain.links.last().unwrap().commit);
     }),
     Vector::new("clean-thread-adopted", "a thread of another key, adopted twice", |repo| {
         let middle = repo.adopt(&repo.forge.signer, &repo.source(b"state"), &repo.mate, "middle");
@@ -207,8 +207,8 @@ pub(super) const VECTORS: &[Vector] = &[
         repo.adopt(&repo.forge.signer, &repo.source(b"state"), &repo.forge.signer, THREAD);
     }),
     Vector::new("thread-adopted-from-two-keys", "the last entry of the source is by another key", |repo| {
-        let taken = repo.save(&repo.stranger, Some(&repo.source(b"state")), "source", b"taken over");
-        repo.adopt(&repo.forge.signer, &taken, &repo.mate, THREAD);
+        let source = repo.save(&repo.stranger, Some(&repo.source(b"state")), "source", b"taken over");
+        repo.adopt(&repo.forge.signer, &source, &repo.mate, THREAD);
     }),
     Vector::new("thread-adopted-from-no-key", "the last entry of the source has no signature", |repo| {
         let first = repo.source(b"before");
@@ -332,13 +332,14 @@ fn rolled_back(repo: &ThreadRepo, bend: fn(&mut Content, &Content)) {
 pub(super) fn check(vector: &Vector, env: &Environment) -> Value {
     let repo = ThreadRepo::new();
     (vector.tell)(&repo);
-    let told = super::refs(&repo.forge.git(&["for-each-ref", "--format=%(objectname) %(refname)", "refs/handoff"]));
+    let current_refs =
+        super::refs(&repo.forge.git(&["for-each-ref", "--format=%(objectname) %(refname)", "refs/handoff"]));
     let file = folder().join(vector.file());
-    let plain: String = told.iter().fold(String::new(), |lines, (name, oid)| lines + oid + " " + name + "\n");
+    let plain: String = current_refs.iter().fold(String::new(), |lines, (name, oid)| lines + oid + " " + name + "\n");
     let head = format!("# v2 git bundle\n{plain}\nPACK");
     let has_head = || fs::read(&file).is_ok_and(|bytes| bytes.starts_with(head.as_bytes()));
     if updating() && !has_head() {
-        fs::write(&file, bundle_of_what_is_here(&repo.forge, &told)).unwrap();
+        fs::write(&file, bundle_of_what_is_here(&repo.forge, &current_refs)).unwrap();
     }
     assert!(has_head(), "{} is not what its story makes", vector.file());
     let is_clean = vector.name.starts_with("clean-");
@@ -357,7 +358,7 @@ pub(super) fn check(vector: &Vector, env: &Environment) -> Value {
         "file": vector.file(),
         "thread": THREAD,
         "description": vector.what,
-        "refs": told,
+        "refs": current_refs,
         "arguments": vector.arguments,
         "failure": report["failure"],
         "exit": output.status,
@@ -375,7 +376,7 @@ struct ThreadRepo {
     stranger: Signer,
 }
 
-/// A thread that was told.
+/// A thread that was written.
 #[derive(Clone)]
 struct Tale {
     name: ThreadId,

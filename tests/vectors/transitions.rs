@@ -168,7 +168,7 @@ pub(super) const VECTORS: &[Vector] = &[
         run.seal();
         forge.finish(run);
     })
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new("illegal-decision-of-a-command", "a decision about an item that does not wait for people", |forge| {
         let mut run = ChainBuilder::submit(forge, PLAN);
         let decided = decision(forge, "edit-a", About::new());
@@ -182,7 +182,7 @@ pub(super) const VECTORS: &[Vector] = &[
         run.seal();
         forge.finish(run);
     })
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new(
         "illegal-decision-with-another-status",
         "a decision that rejects an item and says that it is done",
@@ -194,7 +194,7 @@ pub(super) const VECTORS: &[Vector] = &[
             forge.finish(run);
         },
     )
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new("illegal-decision-by-no-approver", "a decision by a key that is none of the `approvers`", |forge| {
         let plan = r#"{"id":"handoff-dag-1","items":[
             {"id":"vote","executor":"approval","inputs":{"approvers":["SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA9"]}}]}"#;
@@ -222,7 +222,7 @@ pub(super) const VECTORS: &[Vector] = &[
         rest(&mut run);
         forge.finish(run);
     })
-    .asked(BOTH),
+    .with_arguments(BOTH),
     Vector::new("illegal-item-twice", "an actor adds an item with the id of another", |forge| {
         added(forge, r#"{"id":"edit-a","executor":"command","inputs":{"command":["true"]}}"#);
     }),
@@ -246,8 +246,8 @@ pub(super) const VECTORS: &[Vector] = &[
     }),
     Vector::new("illegal-word-of-no-rule", "a word of a rule that the run does not have", |forge| {
         let mut run = ChainBuilder::submit(forge, PLAN);
-        let said = RunConcluded { rule: "none".parse().unwrap(), outcome: "broken".to_owned(), detail: None };
-        run.add(Event::RunConcluded(said));
+        let concluded = RunConcluded { rule: "none".parse().unwrap(), outcome: "broken".to_owned(), detail: None };
+        run.add(Event::RunConcluded(concluded));
         rest(&mut run);
         forge.finish(run);
     }),

@@ -27,7 +27,7 @@ struct Forged {
 
 impl Forged {
     /// Writes an archive with these runs an entry, the first of which should be empty.
-    fn of(forge: Forge, signer: &Signer, entries: &[BTreeMap<RunId, ArchivedRun>]) -> Self {
+    fn new(forge: Forge, signer: &Signer, entries: &[BTreeMap<RunId, ArchivedRun>]) -> Self {
         let draft = |runs: &BTreeMap<RunId, ArchivedRun>| Draft {
             about: Subject::Archive(signer.fingerprint()),
             event: Event::ArchiveAdded(ArchiveAdded { runs: runs.clone() }),
@@ -36,9 +36,9 @@ impl Forged {
         };
         let head = Head::unborn(String::new());
         let appended = forge.writer_with(signer).append(&head, entries.iter().map(draft).collect()).unwrap();
-        let (kept, links) = appended.place().unwrap();
+        let (guard, links) = appended.place().unwrap();
         // Nothing here prunes.
-        drop(kept);
+        drop(guard);
         Self { forge, links }
     }
 
@@ -61,27 +61,27 @@ impl Forged {
 /// An honest run, and what an archive says of it.
 fn honest() -> (Forge, ArchivedRun, ArchivedRun) {
     let forge = Forge::new();
-    let told = forge.honest();
-    let last = told.links.last().unwrap();
+    let chain = forge.honest();
+    let last = chain.links.last().unwrap();
     let sealed = ArchivedRun { commit: last.commit, seal: last.hash, stamps: None };
-    let before = &told.links[told.links.len() - 2];
+    let before = &chain.links[chain.links.len() - 2];
     let open = ArchivedRun { commit: before.commit, seal: before.hash, stamps: None };
     (forge, sealed, open)
 }
 
-fn named(run: &str, held: ArchivedRun) -> BTreeMap<RunId, ArchivedRun> {
-    [(RunId::parse(run).unwrap(), held)].into()
+fn archive_at(run: &str, archive: ArchivedRun) -> BTreeMap<RunId, ArchivedRun> {
+    [(RunId::parse(run).unwrap(), archive)].into()
 }
 
 fn story(entries: impl FnOnce(ArchivedRun, ArchivedRun) -> Vec<BTreeMap<RunId, ArchivedRun>>) -> Forged {
     let (forge, sealed, open) = honest();
     let signer = forge.signer.clone();
-    Forged::of(forge, &signer, &entries(sealed, open))
+    Forged::new(forge, &signer, &entries(sealed, open))
 }
 
 #[test]
-fn an_archive_of_a_sealed_run_may_stand_where_its_name_says() {
-    let forged = story(|sealed, _| vec![BTreeMap::new(), named(RUN, sealed)]);
+fn archive_of_a_sealed_run_is_accepted_under_its_name() {
+    let forged = story(|sealed, _| vec![BTreeMap::new(), archive_at(RUN, sealed)]);
     assert_eq!(forged.why(), "");
     assert_eq!(forged.refused(&forged.forge.signer, forged.links[1].hash), "");
     let contents = archives::contents(&forged.forge.store, forged.tip()).unwrap();
@@ -93,28 +93,28 @@ fn an_archive_of_a_sealed_run_may_stand_where_its_name_says() {
 }
 
 #[test]
-fn what_an_archive_may_not_hold_or_be() {
+fn archive_rejects_other_content() {
     let mut digest = None;
     let other_seal = story(|sealed, open| {
         digest = Some(open.seal);
-        vec![BTreeMap::new(), named(RUN, ArchivedRun { seal: open.seal, ..sealed })]
+        vec![BTreeMap::new(), archive_at(RUN, ArchivedRun { seal: open.seal, ..sealed })]
     });
     insta::assert_snapshot!(other_seal.why(), @r#"run "handoff-dag-1", which it holds: its seal differs"#);
     for (forged, word) in [
         (
-            story(|_, open| vec![BTreeMap::new(), named(RUN, open)]),
+            story(|_, open| vec![BTreeMap::new(), archive_at(RUN, open)]),
             "run \"handoff-dag-1\", which it holds: it is not sealed",
         ),
         (
-            story(|sealed, _| vec![BTreeMap::new(), named("another", sealed)]),
+            story(|sealed, _| vec![BTreeMap::new(), archive_at("another", sealed)]),
             "run \"another\", which it holds: entry 0 belongs to \"handoff-dag-1\"",
         ),
-        (story(|sealed, _| vec![named(RUN, sealed)]), "entry 0 is archive.added, which has no place there"),
+        (story(|sealed, _| vec![archive_at(RUN, sealed)]), "entry 0 is archive.added, which has no place there"),
         (story(|_, _| vec![BTreeMap::new(), BTreeMap::new()]), "entry 1 is archive.added, which has no place there"),
         (
             story(|sealed, _| {
                 let changed = ArchivedRun { seal: Digest::of(b"x"), ..sealed };
-                vec![BTreeMap::new(), named(RUN, sealed), named(RUN, changed)]
+                vec![BTreeMap::new(), archive_at(RUN, sealed), archive_at(RUN, changed)]
             }),
             "entry 2 says otherwise of run \"handoff-dag-1\" than before",
         ),
@@ -125,21 +125,21 @@ fn what_an_archive_may_not_hold_or_be() {
 
 #[test]
 fn an_archive_belongs_to_the_key_and_the_entry_of_its_name() {
-    let forged = story(|sealed, _| vec![BTreeMap::new(), named(RUN, sealed)]);
+    let forged = story(|sealed, _| vec![BTreeMap::new(), archive_at(RUN, sealed)]);
     let other = key(forged.forge.path(), 2);
     insta::assert_snapshot!(forged.refused(&other, forged.links[0].hash), @r#"entry 0 belongs to "SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8""#);
     insta::assert_snapshot!(forged.refused(&forged.forge.signer, Digest::of(b"x")), @"it does not contain the entry in its name");
     // Signed by another key, despite its content.
     let (forge, sealed, _) = honest();
     let owner = forge.signer.clone();
-    let other = key(forge.path(), 2);
-    let drafts = [BTreeMap::new(), named(RUN, sealed)].map(|runs| Draft {
+    let second_other = key(forge.path(), 2);
+    let drafts = [BTreeMap::new(), archive_at(RUN, sealed)].map(|runs| Draft {
         about: Subject::Archive(owner.fingerprint()),
         event: Event::ArchiveAdded(ArchiveAdded { runs }),
         bytes: Vec::new(),
         edits: Vec::new(),
     });
-    let appended = forge.writer_with(&other).append(&Head::unborn(String::new()), drafts.into()).unwrap();
+    let appended = forge.writer_with(&second_other).append(&Head::unborn(String::new()), drafts.into()).unwrap();
     let (_, links) = appended.place().unwrap();
     let stolen = Forged { forge, links };
     assert!(!stolen.why().is_empty(), "nobody else signs for a key");

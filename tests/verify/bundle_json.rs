@@ -66,7 +66,7 @@ fn a_bundle_from_elsewhere_is_read_with_our_rows() {
 }
 
 #[test]
-fn forged_stories_are_told_apart() {
+fn forged_bundles_fail_with_different_rows() {
     let cases: [Case; 12] = [
         (
             "renamed",
@@ -130,17 +130,17 @@ fn forged_stories_are_told_apart() {
             "signature: the root is not signed",
         ),
     ];
-    let mut told = String::new();
-    for (name, forge, failure, says) in cases {
+    let mut summary = String::new();
+    for (name, forge, failure, expected) in cases {
         let mut bundle = bundle();
         forge(&mut bundle);
         let report = check(&relinked(bundle));
         let rows = report.rows.iter().filter(|row| row.state == State::Failed);
         let first = |row: &Row| row.findings.first().map_or_else(|| row.detail.clone(), |first| first.text.clone());
         let all: Vec<String> = rows.map(|row| format!("{}: {}", row.name, first(row))).collect();
-        writeln!(told, "{name}: {all:?}").expect("a string takes it");
-        assert_eq!(report.failure, Some(failure), "{told}");
-        assert!(all.iter().any(|row| without_hashes(row) == says), "{says}\n{told}");
+        writeln!(summary, "{name}: {all:?}").expect("a string takes it");
+        assert_eq!(report.failure, Some(failure), "{summary}");
+        assert!(all.iter().any(|row| without_hashes(row) == expected), "{expected}\n{summary}");
     }
 }
 
@@ -153,14 +153,14 @@ fn entry(bundle: &mut Value, at: usize) -> &mut serde_json::Map<String, Value> {
 }
 
 #[test]
-fn what_was_cancelled_may_have_been_under_way() {
+fn cancelled_item_may_have_been_running() {
     // An item that was cancelled while it ran: it ends all the same, or it does not.
     let mut bundle = bundle();
     let mut cancel = entry(&mut bundle, 2).clone();
     cancel.insert("kind".into(), "run.cancelled".into());
     cancel.insert("itemId".into(), "notes".into());
     entries(&mut bundle).insert(10, Value::Object(cancel));
-    let state = |bundle: Value| check(&relinked(bundle)).rows.plan.clone();
+    let state = |bent_bundle: Value| check(&relinked(bent_bundle)).rows.plan.clone();
     assert_eq!(state(bundle.clone()).state, State::NotApplicable, "{}", state(bundle.clone()).detail);
     entries(&mut bundle).remove(11);
     assert_eq!(state(bundle.clone()).detail, "notes is shown as done, the entries say cancelled (and 1 more)");

@@ -25,10 +25,10 @@ enum Step {
 
 fn walk(value: &Value, at: &Place, each: &mut impl FnMut(&Place, &Value)) {
     each(at, value);
-    let mut below = |step: Step, value: &Value| walk(value, &[at.clone(), vec![step]].concat(), each);
+    let mut below = |step: Step, child: &Value| walk(child, &[at.clone(), vec![step]].concat(), each);
     match value {
-        Value::Object(map) => map.iter().for_each(|(key, value)| below(Step::Key(key.clone()), value)),
-        Value::Array(list) => list.iter().enumerate().for_each(|(at, value)| below(Step::Index(at), value)),
+        Value::Object(map) => map.iter().for_each(|(key, member)| below(Step::Key(key.clone()), member)),
+        Value::Array(list) => list.iter().enumerate().for_each(|(index, element)| below(Step::Index(index), element)),
         _ => {}
     }
 }
@@ -81,16 +81,16 @@ impl Tried {
         if text == same {
             return;
         }
-        let told = match verify_bundle_json(text.as_bytes(), None, None, options) {
+        let outcome = match verify_bundle_json(text.as_bytes(), None, None, options) {
             Err(_) => 0,
             Ok(report) if !report.intact => 1,
             Ok(report) => {
-                let named = names(&report, place) || names(healthy, place);
-                assert!(named, "{what}: {}:\n{}", paths(place)[1], report.to_text(false));
+                let is_reported = names(&report, place) || names(healthy, place);
+                assert!(is_reported, "{what}: {}:\n{}", paths(place)[1], report.to_text(false));
                 2
             }
         };
-        self.0.entry(what).or_default()[told] += 1;
+        self.0.entry(what).or_default()[outcome] += 1;
     }
 
     fn check(self, table: &str) {
@@ -117,7 +117,7 @@ fn changed(value: &Value) -> Value {
         Value::Number(number) => json!(number.as_f64().expect("a number") + 1.0),
         Value::Bool(flag) => json!(!flag),
         Value::Array(list) => list.iter().chain([&json!("x")]).cloned().collect(),
-        Value::Object(map) => map.iter().map(|(key, value)| (format!("{key}x"), value.clone())).collect(),
+        Value::Object(map) => map.iter().map(|(key, child)| (format!("{key}x"), child.clone())).collect(),
         Value::Null => json!("x"),
     }
 }
@@ -148,8 +148,8 @@ fn no_field_is_forged_unnoticed() {
             tried.is_told(
                 &with(place, |map, key| {
                     if !map.contains_key(name) {
-                        let value = map.remove(key).expect("it is there");
-                        map.insert(name.clone(), value);
+                        let second_value = map.remove(key).expect("it is there");
+                        map.insert(name.clone(), second_value);
                     } else if name != key {
                         let (one, other) = (map[key].clone(), map[name].clone());
                         (map[key], map[name]) = (other, one);
@@ -252,15 +252,15 @@ fn products_do_not_vanish_under_another_name() {
         "entry 10 has an authorization where only outputRefs can stand, and both hash alike"
     );
     // And the other way about: a decision that becomes a product.
-    let mut bundle = super::bundle_json::bundle();
-    let entry = bundle["auditLog"]["entries"][8].as_object_mut().expect("an entry");
-    let decision = entry.remove("authorization").expect("it was denied");
-    entry.insert("outputRefs".to_owned(), decision);
-    assert_eq!(check(&bundle).failure, Some(Failure::Chain));
+    let mut second_bundle = super::bundle_json::bundle();
+    let second_entry = second_bundle["auditLog"]["entries"][8].as_object_mut().expect("an entry");
+    let decision = second_entry.remove("authorization").expect("it was denied");
+    second_entry.insert("outputRefs".to_owned(), decision);
+    assert_eq!(check(&second_bundle).failure, Some(Failure::Chain));
 }
 
 #[test]
-fn items_that_no_entry_tells_of_are_refused_or_named() {
+fn items_without_an_entry_are_rejected_or_reported() {
     let ghost = |status: &str| {
         let mut bundle = bundle();
         let items = bundle["items"].as_array_mut().expect("the items");
@@ -273,12 +273,12 @@ fn items_that_no_entry_tells_of_are_refused_or_named() {
     }
     let report = ghost("failed");
     assert!(report.intact, "it may have failed before it was dispatched");
-    let named = report.uncovered.iter().find(|uncovered| uncovered.path == "items[6]").expect("it is named");
-    assert_eq!(named.detail, r#""ghost" is shown as failed, and no entry says so"#);
-    let line = format!("─ uncovered  items[6]: {}", named.detail);
-    assert!(report.to_text(false).lines().any(|shown| shown == line), "{}", report.to_text(false));
+    let missing = report.uncovered.iter().find(|uncovered| uncovered.path == "items[6]").expect("it is named");
+    assert_eq!(missing.detail, r#""ghost" is shown as failed, and no entry says so"#);
+    let line = format!("─ uncovered  items[6]: {}", missing.detail);
+    assert!(report.to_text(false).lines().any(|text| text == line), "{}", report.to_text(false));
     let listed = report.to_json()["uncovered"].as_array().expect("they are listed").clone();
-    assert!(listed.contains(&json!({"path": "items[6]", "detail": named.detail})), "{listed:?}");
+    assert!(listed.contains(&json!({"path": "items[6]", "detail": missing.detail})), "{listed:?}");
     // Beside the entries' own word, what is displayed has no say.
     for (item, field) in [(0, "manifestRef"), (0, "resultRef"), (1, "manifestRef"), (2, "resultRef"), (5, "resultRef")]
     {
@@ -309,17 +309,17 @@ fn another_spelling_of_the_same_bundle_is_no_forgery() {
         fn write(value: &Value, out: &mut String) {
             match value {
                 Value::Object(map) => {
-                    let members = map.iter().rev().map(|(key, value)| {
+                    let members = map.iter().rev().map(|(key, child)| {
                         let mut text = format!("\n\t{} : ", Value::from(key.as_str()));
-                        write(value, &mut text);
+                        write(child, &mut text);
                         text
                     });
                     *out += &["{", &members.collect::<Vec<_>>().join(","), "}"].concat();
                 }
                 Value::Array(list) => {
-                    let elements = list.iter().map(|value| {
+                    let elements = list.iter().map(|element| {
                         let mut text = String::new();
-                        write(value, &mut text);
+                        write(element, &mut text);
                         text
                     });
                     *out += &["[", &elements.collect::<Vec<_>>().join(" ,\r\n"), "]"].concat();

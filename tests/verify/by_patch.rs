@@ -136,7 +136,7 @@ fn pathspecs_select_what_git_selects() {
         let of_git: Option<BTreeSet<&str>> =
             (listed.status == Some(0)).then(|| listed.stdout.split('\0').filter(|path| PATHS.contains(path)).collect());
         let own: Option<BTreeSet<&str>> =
-            selected.as_array().map(|paths| paths.iter().map(|path| path.as_str().unwrap()).collect());
+            selected.as_array().map(|list| list.iter().map(|path| path.as_str().unwrap()).collect());
         assert_eq!(own, of_git, "{pathspec}");
     }
 }
@@ -278,6 +278,6 @@ fn without_the_base_the_row_is_open_and_may_be_required() {
     assert_eq!(verdict(&required.stdout), "✗ MISMATCH");
     insta::assert_snapshot!(find_row(&required.stdout, "required"), @"✗ required   protected was required: protected files of edit not recomputed without the base");
     // The repository that it is called in has the base.
-    let report = verify("repo", &["--require", "protected"]).exit(4);
-    insta::assert_snapshot!(find_row(&report.stdout, "plan"), @"✓ plan       1 of 1 item accounted for, every transition legal, protected files of 1 item recomputed");
+    let second_report = verify("repo", &["--require", "protected"]).exit(4);
+    insta::assert_snapshot!(find_row(&second_report.stdout, "plan"), @"✓ plan       1 of 1 item accounted for, every transition legal, protected files of 1 item recomputed");
 }

@@ -15,8 +15,8 @@ use crate::common::forge::Forge;
 /// Verifies an honest run, its times from 2026-06-04T02:00:00Z on, that a vault holds since some
 /// time.
 fn held_since(forge: &Forge, since: Option<&str>, answer: Option<Answer>, options: &Options) -> Report {
-    let told = forge.honest();
-    let last = told.links.last().unwrap();
+    let chain = forge.honest();
+    let last = chain.links.last().unwrap();
     let Event::RunSealed(e) = &last.entry.event else { panic!("a run ends with its seal") };
     let seal = Seal { root: e.root, entries: last.entry.seq, seal: last.hash, commit: last.commit };
     let key = forge.signer.fingerprint();
@@ -66,15 +66,15 @@ fn an_anchor_older_than_what_it_holds_deserves_a_word() {
     for since in
         [Some("2026-06-04T01:30:00.000Z"), Some("2026-06-04T02:00:01.000Z"), Some("2031-01-01T00:00:00.000Z"), None]
     {
-        let forge = Forge::new();
-        let report = held_since(&forge, since, None, &known(&forge));
-        assert_eq!(report.rows.anchor.detail, "vault: s3 (external-immutable)", "{since:?}");
+        let since_forge = Forge::new();
+        let since_report = held_since(&since_forge, since, None, &known(&since_forge));
+        assert_eq!(since_report.rows.anchor.detail, "vault: s3 (external-immutable)", "{since:?}");
     }
     // So is a time stamp.
-    let forge = Forge::new();
+    let stamp_forge = Forge::new();
     let stamp = Answer::Time(Ok("2026-06-03T00:00:00.000Z".parse().unwrap()));
-    let report = held_since(&forge, None, Some(stamp), &known(&forge));
-    let detail = &report.rows.anchor.detail;
+    let stamp_report = held_since(&stamp_forge, None, Some(stamp), &known(&stamp_forge));
+    let detail = &stamp_report.rows.anchor.detail;
     insta::assert_snapshot!(detail, @"vault: s3 (external-immutable); authority held the seal at 2026-06-03T00:00:00.000Z, and the run dates its first entry 2026-06-04T02:00:00.000Z: one of the two clocks is wrong");
 }
 
@@ -84,9 +84,9 @@ fn dates_ahead_of_the_verifiers_clock_deserve_a_word() {
     let forge = Forge::new();
     let sealed = forge.honest().links.last().unwrap().entry.at;
     let pinned = forge.honest().links.last().unwrap().entry.pinned;
-    let detail = |now: Option<Now>, since: Option<&str>| {
-        let forge = Forge::new();
-        let report = held_since(&forge, since, None, &Options { now, ..known(&forge) });
+    let detail = |checked_at: Option<Now>, since: Option<&str>| {
+        let second_forge = Forge::new();
+        let report = held_since(&second_forge, since, None, &Options { now: checked_at, ..known(&second_forge) });
         assert!(report.intact, "{}", report.to_text(false));
         report.rows.anchor.detail.clone()
     };
@@ -123,14 +123,14 @@ fn nothing_is_tamper_evident_without_signers_that_name_its_keys() {
     );
     assert_eq!(own.unmet.as_ref(), Some(&why));
     // Signers that name others are as good as none.
-    let forge = Forge::new();
-    let other = crate::common::forge::key(forge.path(), 9);
+    let second_forge = Forge::new();
+    let other = crate::common::forge::key(second_forge.path(), 9);
     let line = allowed_signers_line("eve@example.com", other.public()).unwrap();
     let signers = Some(Signers::parse(&line, &jiff::tz::TimeZone::UTC).unwrap());
-    let others = held_since(&forge, None, None, &Options { signers, ..forge.options() });
+    let others = held_since(&second_forge, None, None, &Options { signers, ..second_forge.options() });
     assert_eq!((others.intact, others.claim), (true, Claim::TamperDetecting));
-    let forge = Forge::new();
-    let mut evident = held_since(&forge, None, None, &known(&forge));
+    let third_forge = Forge::new();
+    let mut evident = held_since(&third_forge, None, None, &known(&third_forge));
     assert_eq!((evident.claim, evident.headline), (Claim::TamperEvident, "INTACT · tamper-evident"));
     evident.require(&Requirements { claim: Claim::TamperEvident, ..Requirements::default() });
     assert!(evident.intact && evident.unmet.is_none());

@@ -69,16 +69,16 @@ fn revisions_are_numbered_and_linked() {
 #[test]
 fn names_stand_side_by_side_with_all_others_of_the_run() {
     let clashing = [("notes/more", "notes"), ("score/x", "score"), ("Notes", "notes"), ("SCORE", "score")];
-    for (name, beside) in clashing {
+    for (name, other) in clashing {
         let report = tell_with(|_, run| run.document(name, None, b"x"));
-        let why = format!("entry 2: the documents {name:?} and {beside:?} cannot stand side by side");
+        let why = format!("entry 2: the documents {name:?} and {other:?} cannot stand side by side");
         assert_says(&report, "plan", &why);
     }
 }
 
 #[test]
 fn nothing_is_written_on_a_run_that_has_ended() {
-    let told = |end: fn(&mut ChainBuilder<'_>)| {
+    let report_after = |end: fn(&mut ChainBuilder<'_>)| {
         tell(|_, run| {
             run.fire("make");
             run.fail("make");
@@ -86,13 +86,13 @@ fn nothing_is_written_on_a_run_that_has_ended() {
             end(run);
         })
     };
-    let closed = told(|run| {
+    let closed = report_after(|run| {
         run.close();
         run.document("late", None, b"x");
         run.seal();
     });
     assert_says(&closed, "plan", "entry 5: document \"late\" was written after the run was closed or cancelled");
-    let sealed = told(|run| {
+    let sealed = report_after(|run| {
         run.close();
         run.seal();
         run.document("late", None, b"x");
@@ -127,7 +127,7 @@ fn an_item_hands_over_the_documents_of_its_plan_and_no_others() {
 }
 
 #[test]
-fn what_is_consumed_is_the_highest_revision_before() {
+fn consumed_document_is_the_highest_earlier_revision() {
     let fired = |key: &'static str, digest: Digest| {
         tell(move |_, run| {
             run.document("notes", Some("notes@2"), b"one\n");
@@ -153,7 +153,7 @@ fn what_is_consumed_is_the_highest_revision_before() {
 }
 
 #[test]
-fn what_is_consumed_is_of_the_schema_that_is_wanted() {
+fn consumed_document_matches_the_expected_schema() {
     let story = |schema: Option<&'static str>| {
         tell(move |_, run| {
             if let Some(schema) = schema {
@@ -179,7 +179,7 @@ fn what_is_consumed_is_of_the_schema_that_is_wanted() {
 }
 
 #[test]
-fn a_revision_hashes_to_what_its_entry_says() {
+fn revision_hash_matches_its_entry() {
     let report = tell_with(|forge, run| {
         let Event::DocumentWritten(e) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
         e.oid = forge.store.write_blob(b"evil\n").unwrap();

@@ -10,7 +10,7 @@ use ssh_key::public::{Ed25519PublicKey, KeyData};
 
 use crate::common::forge::{Forge, assert_says};
 
-/// A message, a key, a signature over it, and whether it holds where it is held strictly.
+/// A message, a key, a signature over it, and whether it passes the strict check.
 type Case = (&'static str, &'static str, &'static str, bool);
 
 /// The twelve of "Taming the many `EdDSAs`" (Chalkias, Garillot, Nikolaenko, 2020), as
@@ -168,21 +168,21 @@ fn armour(public: &[u8], namespace: &str, reserved: &[u8], signature: &[u8]) -> 
 }
 
 #[test]
-fn what_ssh_reserves_is_empty() {
+fn reserved_ssh_field_is_empty() {
     let forge = Forge::new();
     let public = forge.signer.public().key_data().ed25519().unwrap().0;
-    let told = |namespace: &str, reserved: &[u8]| {
+    let armored = |namespace: &str, reserved: &[u8]| {
         let signature = forge.signer.sign_raw(&signed(b"payload", namespace, reserved)).unwrap();
         armour(&public, namespace, reserved, &signature)
     };
-    assert_eq!(told("git", b""), forge.signer.sign(b"payload").unwrap());
-    assert!(sign::check(b"payload", &told("git", b"")).is_ok());
+    assert_eq!(armored("git", b""), forge.signer.sign(b"payload").unwrap());
+    assert!(sign::check(b"payload", &armored("git", b"")).is_ok());
     for reserved in [b"x".as_slice(), b"\0", &[0; 300]] {
-        let refused = sign::check(b"payload", &told("git", reserved)).unwrap_err().to_string();
+        let refused = sign::check(b"payload", &armored("git", reserved)).unwrap_err().to_string();
         assert_eq!(refused, "the signature has a `reserved` field that is not empty");
     }
     for namespace in ["file", "Git", "git ", "gi"] {
-        assert!(sign::check(b"payload", &told(namespace, b"")).is_err(), "{namespace}");
+        assert!(sign::check(b"payload", &armored(namespace, b"")).is_err(), "{namespace}");
     }
 }
 

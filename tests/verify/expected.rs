@@ -14,8 +14,8 @@ fn sealed() -> (TestRepo, String) {
 }
 
 fn answer(repo: &TestRepo, args: &[&str], code: i32) -> Value {
-    let said = repo.env.handoff([&["--json", "verify"], args].concat()).exit(code).stdout;
-    serde_json::from_str(&said).unwrap()
+    let report = repo.env.handoff([&["--json", "verify"], args].concat()).exit(code).stdout;
+    serde_json::from_str(&report).unwrap()
 }
 
 #[test]
@@ -33,8 +33,8 @@ fn the_same_plan_in_another_form_is_the_same_plan() {
     error: the run "r" exists already with another plan or another writer
     hint: git handoff show r   # or give the plan another id
     "#);
-    let said = answer(&repo, &["r", "--plan", "../other.json"], 3);
-    assert_eq!((&said["failure"], &said["intact"]), (&"mismatch".into(), &false.into()), "{said}");
+    let mismatch = answer(&repo, &["r", "--plan", "../other.json"], 3);
+    assert_eq!((&mismatch["failure"], &mismatch["intact"]), (&"mismatch".into(), &false.into()), "{mismatch}");
     let text = repo.env.handoff(["verify", "r", "--plan", "../other.json"]).exit(3).stdout;
     assert_eq!(verdict(&text), "✗ MISMATCH");
 }
@@ -70,8 +70,8 @@ fn an_expectation_that_does_not_hold_is_a_mismatch() {
 fn nothing_verified_is_no_pass() {
     let repo = TestRepo::new();
     for command in [&["verify", "--all"][..], &["thread", "verify", "--all"]] {
-        let said = repo.env.handoff([&["--json"], command].concat()).exit(3);
-        assert_eq!((said.stdout.as_str(), error_code(&said.stderr).as_str()), ("", "nothing-verified"));
+        let output = repo.env.handoff([&["--json"], command].concat()).exit(3);
+        assert_eq!((output.stdout.as_str(), error_code(&output.stderr).as_str()), ("", "nothing-verified"));
     }
 }
 
@@ -85,11 +85,14 @@ fn a_key_without_an_opinion_is_not_green_and_no_failure() {
     repo.env.git_in(".", ["clone", "--quiet", "hub", "clone"]).success();
     repo.env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
     repo.env.handoff_in("clone", ["fetch"]).success();
-    let said = repo.env.handoff_in("clone", ["verify", "--all"]).exit(0).stdout;
-    assert!(said.starts_with("git handoff verify · origin/r "), "{said}");
-    assert_eq!(verdict(&said), "─ INTACT · unknown key");
-    let said = repo.env.handoff_in("clone", ["--json", "verify", "--all"]).exit(0).stdout;
-    let said: Value = serde_json::from_str(said.lines().next().unwrap()).unwrap();
-    assert_eq!((&said["trusted"], &said["intact"], &said["remote"]), (&false.into(), &true.into(), &"origin".into()));
+    let report = repo.env.handoff_in("clone", ["verify", "--all"]).exit(0).stdout;
+    assert!(report.starts_with("git handoff verify · origin/r "), "{report}");
+    assert_eq!(verdict(&report), "─ INTACT · unknown key");
+    let verify_answer = repo.env.handoff_in("clone", ["--json", "verify", "--all"]).exit(0).stdout;
+    let answer: Value = serde_json::from_str(verify_answer.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&answer["trusted"], &answer["intact"], &answer["remote"]),
+        (&false.into(), &true.into(), &"origin".into())
+    );
     repo.env.handoff_in("clone", ["verify", "--all", "--require-trusted"]).ends(3);
 }

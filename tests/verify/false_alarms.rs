@@ -6,27 +6,27 @@ use crate::common::Environment;
 use crate::common::report::{find_line, verdict};
 
 fn report(env: &Environment, run: &str) -> Value {
-    let told = env.handoff(["verify", "--json", "--allow-partial", run]).exit(0).stdout;
-    serde_json::from_str(&told).expect("a report is JSON")
+    let verify_answer = env.handoff(["verify", "--json", "--allow-partial", run]).exit(0).stdout;
+    serde_json::from_str(&verify_answer).expect("a report is JSON")
 }
 
 #[test]
-fn nothing_that_is_asked_of_a_sealed_run_spoils_it() {
+fn commands_on_a_sealed_run_change_nothing() {
     let env = Environment::example("handoff-dag");
     env.handoff(["run", "plan.json"]).success();
     let refs = || env.git(["for-each-ref"]).success();
     let (before, healthy) = (refs(), report(&env, "handoff-dag-1"));
-    let asked: [&[&str]; 5] = [
+    let commands: [&[&str]; 5] = [
         &["cancel", "handoff-dag-1"],
         &["cancel", "handoff-dag-1/edit-a"],
         &["retry", "handoff-dag-1/edit-a"],
         &["submit", "--queue", "other", "plan.json"],
         &["cancel", "no-such-run"],
     ];
-    for ask in asked {
+    for ask in commands {
         env.handoff(ask).ends(1);
     }
-    // Neither does what is no more than asked again.
+    // Neither do repeated commands.
     env.handoff(["submit", "plan.json"]).success();
     env.handoff(["close", "handoff-dag-1"]).success();
     env.handoff(["run", "handoff-dag-1"]).success();
@@ -35,7 +35,7 @@ fn nothing_that_is_asked_of_a_sealed_run_spoils_it() {
 }
 
 #[test]
-fn what_never_ran_is_told_and_breaks_nothing() {
+fn items_that_never_ran_are_reported_without_failure() {
     let env = Environment::example("handoff-dag");
     env.write(
         "repo/broken.json",
@@ -66,10 +66,10 @@ fn a_seal_that_its_log_missed_is_added_once() {
     let entries = report(&env, "handoff-dag-1")["entries"].clone();
     // As after a crash between the seal and the log.
     env.git(["update-ref", log.trim(), submitted.trim()]).success();
-    let said = env.handoff(["verify", "handoff-dag-1"]).exit(3);
-    assert_eq!(verdict(&said.stdout), "✗ NOT ANCHORED");
+    let output = env.handoff(["verify", "handoff-dag-1"]).exit(3);
+    assert_eq!(verdict(&output.stdout), "✗ NOT ANCHORED");
     let hint = "hint: git handoff doctor --fix   # logs handoff-dag-1 again if it is sound and your key's";
-    assert_eq!(find_line(&said.stderr, "hint: "), hint);
+    assert_eq!(find_line(&output.stderr, "hint: "), hint);
     for _ in 0..3 {
         env.handoff(["run", "handoff-dag-1"]).success();
     }

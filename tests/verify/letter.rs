@@ -128,7 +128,7 @@ fn times_have_one_spelling_and_four_digits_of_a_year() {
 }
 
 #[test]
-fn a_plan_is_what_the_document_says() {
+fn plan_follows_the_document() {
     let with = |path: &str, value: Value| {
         let mut plan: Value = serde_json::from_str(PLAN).unwrap();
         let (parent, key) = path.rsplit_once('/').unwrap();

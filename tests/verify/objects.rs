@@ -17,8 +17,8 @@ use git_handoff::verify::{Chain, Code, Error, Failure, State, check_incoming};
 
 const RUN: &str = "refs/handoff/runs/handoff-dag-1";
 
-fn entries(told: &BuiltChain) -> Vec<(Entry, Oid)> {
-    told.links.iter().map(|link| (link.entry.clone(), link.tree)).collect()
+fn entries(chain: &BuiltChain) -> Vec<(Entry, Oid)> {
+    chain.links.iter().map(|link| (link.entry.clone(), link.tree)).collect()
 }
 
 type Bend = fn(&mut Vec<(Entry, Oid)>);
@@ -26,13 +26,13 @@ type Bend = fn(&mut Vec<(Entry, Oid)>);
 #[test]
 fn entries_cannot_be_dropped_doubled_or_moved() {
     let forge = Forge::new();
-    let told = forge.honest();
-    let honest = entries(&told);
-    let try_with = |bend: Bend, wanted: &str| {
+    let chain = forge.honest();
+    let honest = entries(&chain);
+    let try_with = |bend: Bend, expected: &str| {
         let mut bent = honest.clone();
         bend(&mut bent);
         forge.point_at(relink(&forge, &bent));
-        assert_says(&forge.verify(), "chain", wanted);
+        assert_says(&forge.verify(), "chain", expected);
     };
     try_with(|e| drop(e.remove(2)), "entry 3 stands where entry 2 belongs");
     try_with(|e| e.insert(2, e[2].clone()), "entry 2 stands where entry 3 belongs");
@@ -47,8 +47,8 @@ fn entries_cannot_be_dropped_doubled_or_moved() {
 #[test]
 fn a_cut_back_run_contradicts_the_log() {
     let forge = Forge::new();
-    let told = forge.honest();
-    forge.point_at(told.links[4].commit);
+    let chain = forge.honest();
+    forge.point_at(chain.links[4].commit);
     let report = forge.verify();
     assert_says(&report, "anchor", "refs/handoff/logs/SHA256%3A… says that the run was sealed after 5 entries");
     assert_eq!((report.failure, report.headline), (Some(Failure::Root), "TAMPERED"));
@@ -57,12 +57,12 @@ fn a_cut_back_run_contradicts_the_log() {
 #[test]
 fn a_commit_is_byte_for_byte_what_its_entry_makes() {
     let forge = Forge::new();
-    let told = forge.honest();
-    let tip = told.head.commit.unwrap();
+    let chain = forge.honest();
+    let tip = chain.head.commit.unwrap();
     let raw = String::from_utf8(forge.store.read(tip).unwrap().1).unwrap();
-    let try_with = |raw: String, wanted: &str| {
-        forge.point_at(forge.store.write(gix::objs::Kind::Commit, raw.as_bytes()).unwrap());
-        assert_says(&forge.verify(), "chain", wanted);
+    let try_with = |commit_text: String, expected: &str| {
+        forge.point_at(forge.store.write(gix::objs::Kind::Commit, commit_text.as_bytes()).unwrap());
+        assert_says(&forge.verify(), "chain", expected);
     };
     try_with(
         raw.replace("author human:ada", "author human:eve"),
@@ -92,8 +92,8 @@ fn a_commit_is_byte_for_byte_what_its_entry_makes() {
             "commit …: a number of the entry is no integer within ±(2^53−1)",
         );
     }
-    let parent = format!("parent {}\n", told.links[4].commit);
-    try_with(raw.replace(&parent, &format!("{parent}parent {}\n", told.links[3].commit)), "entry 5 has 2 parents");
+    let parent = format!("parent {}\n", chain.links[4].commit);
+    try_with(raw.replace(&parent, &format!("{parent}parent {}\n", chain.links[3].commit)), "entry 5 has 2 parents");
 }
 
 /// Writes a commit's signature in another way.
@@ -102,35 +102,35 @@ type Respell = fn(&str) -> String;
 #[test]
 fn a_signature_is_byte_for_byte_what_openssh_writes() {
     let forge = Forge::new();
-    let told = forge.honest();
-    let tip = told.head.commit.unwrap();
+    let chain = forge.honest();
+    let tip = chain.head.commit.unwrap();
     let raw = String::from_utf8(forge.store.read(tip).unwrap().1).unwrap();
     let other = "entry 5: the signature is not in the form that OpenSSH writes";
     let unread = "entry 5: the signature cannot be read";
     let bends: [(&str, Respell, &str); 7] = [
         (
             "a blank behind the last line",
-            |raw| raw.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE----- \n"),
+            |commit_text| commit_text.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE----- \n"),
             unread,
         ),
         (
             "a blank behind the first line",
-            |raw| raw.replace("BEGIN SSH SIGNATURE-----\n", "BEGIN SSH SIGNATURE----- \n"),
+            |commit_text| commit_text.replace("BEGIN SSH SIGNATURE-----\n", "BEGIN SSH SIGNATURE----- \n"),
             unread,
         ),
-        ("a CR", |raw| raw.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE-----\r\n"), other),
+        ("a CR", |commit_text| commit_text.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE-----\r\n"), other),
         (
             "an empty line behind it",
-            |raw| raw.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE-----\n \n"),
+            |commit_text| commit_text.replace("END SSH SIGNATURE-----\n", "END SSH SIGNATURE-----\n \n"),
             other,
         ),
-        ("an empty line before it", |raw| raw.replace("gpgsig ", "gpgsig \n "), other),
-        ("a tab", |raw| raw.replace("\n U1NIU0lH", "\n \tU1NIU0lH"), unread),
+        ("an empty line before it", |commit_text| commit_text.replace("gpgsig ", "gpgsig \n "), other),
+        ("a tab", |commit_text| commit_text.replace("\n U1NIU0lH", "\n \tU1NIU0lH"), unread),
         (
             "other line lengths",
-            |raw| {
+            |commit_text| {
                 let shorter = "gpgsig -----BEGIN SSH SIGNATURE-----\n U1\n NI";
-                raw.replace("gpgsig -----BEGIN SSH SIGNATURE-----\n U1NI", shorter)
+                commit_text.replace("gpgsig -----BEGIN SSH SIGNATURE-----\n U1NI", shorter)
             },
             unread,
         ),
@@ -148,9 +148,9 @@ fn a_signature_is_byte_for_byte_what_openssh_writes() {
 #[test]
 fn a_folder_is_what_git_would_write() {
     let forge = Forge::new();
-    let told = forge.honest();
+    let chain = forge.honest();
     let hex = |oid: Oid| oid.0.as_slice().to_vec();
-    let tip = told.links[5].tree;
+    let tip = chain.links[5].tree;
     let (_, root) = forge.store.read(tip).unwrap();
     let empty = forge.store.write(gix::objs::Kind::Tree, b"").unwrap();
     let mut with_empty = [b"40000 aaa\0".to_vec(), hex(empty)].concat();
@@ -162,9 +162,9 @@ fn a_folder_is_what_git_would_write() {
     script.extend([b"100755 run.sh\0".to_vec(), hex(blob)].concat());
     for bytes in [with_empty, unsorted, script] {
         let tree = forge.store.write(gix::objs::Kind::Tree, &bytes).unwrap();
-        let mut bent = entries(&told);
+        let mut bent = entries(&chain);
         bent[5].1 = tree;
-        let refused = check_incoming(&forge.store, Chain::Run(&told.run), None, relink(&forge, &bent)).unwrap_err();
+        let refused = check_incoming(&forge.store, Chain::Run(&chain.run), None, relink(&forge, &bent)).unwrap_err();
         assert_eq!(refused, "the tree of entry 5 does not have exactly what the entry names");
     }
 }
@@ -172,14 +172,15 @@ fn a_folder_is_what_git_would_write() {
 #[test]
 fn an_unsigned_entry_fails_the_signature() {
     let forge = Forge::new();
-    let told = forge.honest();
-    let last = &told.links[5];
-    let raw = codec::payload(&last.entry, last.tree, &[told.links[4].commit]);
+    let chain = forge.honest();
+    let last = &chain.links[5];
+    let raw = codec::payload(&last.entry, last.tree, &[chain.links[4].commit]);
     forge.point_at(forge.store.write(gix::objs::Kind::Commit, &raw).unwrap());
     assert_says(&forge.verify(), "signature", "entry 5: it is not signed");
-    let other = codec::payload(&told.links[4].entry, last.tree, &[]);
-    let raw = codec::signed(&last.entry, last.tree, &[told.links[4].commit], &forge.signer.sign(&other).unwrap());
-    forge.point_at(forge.store.write(gix::objs::Kind::Commit, &raw).unwrap());
+    let other = codec::payload(&chain.links[4].entry, last.tree, &[]);
+    let second_raw =
+        codec::signed(&last.entry, last.tree, &[chain.links[4].commit], &forge.signer.sign(&other).unwrap());
+    forge.point_at(forge.store.write(gix::objs::Kind::Commit, &second_raw).unwrap());
     let report = forge.verify();
     assert_says(&report, "signature", "entry 5: the signature does not match");
     assert_eq!(report.headline, "TAMPERED");
@@ -188,19 +189,19 @@ fn an_unsigned_entry_fails_the_signature() {
 #[test]
 fn whatever_a_ref_points_at_gets_a_report() {
     let forge = Forge::new();
-    let told = forge.honest();
+    let chain = forge.honest();
     let blob = forge.store.write_blob(b"x").unwrap();
     forge.git(&["tag", "-a", "-m", "x", "release", "HEAD"]);
     let tag = forge.git(&["rev-parse", "refs/tags/release"]).parse().unwrap();
     let cases = [
         (blob, "object … is a blob, not an entry"),
-        (told.head.tree.unwrap(), "object … is a tree, not an entry"),
+        (chain.head.tree.unwrap(), "object … is a tree, not an entry"),
         (tag, "object … is a tag, not an entry"),
         (forge.base, "commit …: the commit is not an entry: the message is not a subject and an entry"),
     ];
-    for (oid, wanted) in cases {
+    for (oid, expected) in cases {
         forge.point_at(oid);
-        assert_says(&forge.verify(), "chain", wanted);
+        assert_says(&forge.verify(), "chain", expected);
     }
     forge.git(&["symbolic-ref", RUN, "refs/heads/main"]);
     assert_says(&forge.verify(), "chain", "the ref is a symbolic one, to refs/heads/main");
@@ -235,10 +236,10 @@ fn a_long_history_of_something_else_ends() {
 #[test]
 fn replace_refs_grafts_and_shallow_files_have_no_say() {
     let forge = Forge::new();
-    let told = forge.honest();
+    let chain = forge.honest();
     let before = forge.verify().to_text(false);
-    let commit = told.links[3].commit.to_string();
-    forge.git(&["replace", &commit, &told.links[2].commit.to_string()]);
+    let commit = chain.links[3].commit.to_string();
+    forge.git(&["replace", &commit, &chain.links[2].commit.to_string()]);
     let patch = forge.git(&["rev-parse", &format!("{RUN}^{{/item.reconciled edit-a }}:patch")]);
     let other = forge.store.write_blob(b"another\n").unwrap().to_string();
     forge.git(&["replace", &patch, &other]);
@@ -247,7 +248,7 @@ fn replace_refs_grafts_and_shallow_files_have_no_say() {
     fs::write(forge.path().join(".git/shallow"), format!("{commit}\n")).unwrap();
     assert_eq!(forge.verify().to_text(false), before);
     // A tampered object behind the replaced and grafted one is found all the same.
-    let mut bent = entries(&told);
+    let mut bent = entries(&chain);
     bent[1].0.actor = "human:eve".to_owned();
     forge.point_at(relink(&forge, &bent));
     assert_fails(&forge.verify(), "chain", "order, entry 2");
@@ -263,8 +264,8 @@ fn a_large_replaced_product_is_read_as_it_is_stored() {
     run.fire("edit-b");
     run.done("edit-b", &[]);
     run.seal();
-    let told = forge.finish(run);
-    let Event::ItemReconciled(e) = &told.links[2].entry.event else { panic!() };
+    let chain = forge.finish(run);
+    let Event::ItemReconciled(e) = &chain.links[2].entry.event else { panic!() };
     let other = forge.store.write_blob(b"another\n").unwrap().to_string();
     forge.git(&["replace", "-f", &e.products.values().next().unwrap().oid.to_string(), &other]);
     assert_intact(&forge.verify());
@@ -290,7 +291,7 @@ fn a_run_that_a_log_remembers_has_vanished() {
 }
 
 #[test]
-fn what_others_wrote_cannot_move_the_cursor() {
+fn foreign_text_cannot_move_the_cursor() {
     let forge = Forge::new();
     forge.point_at(forge.base);
     let mut report = forge.verify();
@@ -306,11 +307,11 @@ fn a_ref_is_read_by_its_full_name_only() {
     let forge = Forge::new();
     forge.git(&["branch", RUN]);
     assert_eq!(refs::read(&forge.store, RUN).unwrap(), None);
-    let told = forge.honest();
-    assert_eq!(refs::read(&forge.store, RUN).unwrap(), told.head.commit);
+    let chain = forge.honest();
+    assert_eq!(refs::read(&forge.store, RUN).unwrap(), chain.head.commit);
     forge.git(&["symbolic-ref", RUN, "refs/heads/main"]);
-    let said = refs::read(&forge.store, RUN).unwrap_err().to_string();
-    assert_eq!(said, format!("{RUN} is a symbolic ref, to refs/heads/main"));
+    let message = refs::read(&forge.store, RUN).unwrap_err().to_string();
+    assert_eq!(message, format!("{RUN} is a symbolic ref, to refs/heads/main"));
 }
 
 #[test]
@@ -328,9 +329,9 @@ fn a_large_blob_is_copied_as_it_is_stored() {
 #[test]
 fn a_parent_that_is_no_commit_cuts_the_chain_off() {
     let forge = Forge::new();
-    let told = forge.honest();
+    let chain = forge.honest();
     let mut parents = vec![forge.store.write_blob(b"no commit\n").unwrap()];
-    for link in &told.links {
+    for link in &chain.links {
         let signature = forge.signer.sign(&codec::payload(&link.entry, link.tree, &parents)).unwrap();
         let raw = codec::signed(&link.entry, link.tree, &parents, &signature);
         parents = vec![forge.store.write(gix::objs::Kind::Commit, &raw).unwrap()];

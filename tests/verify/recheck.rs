@@ -150,7 +150,7 @@ fn a_check_that_ends_otherwise_is_different_and_shows_both_outputs() {
 }
 
 #[test]
-fn a_check_that_cannot_be_repeated_says_why() {
+fn unrepeatable_check_gives_a_reason() {
     let repo = repo("OUTSIDE");
     let script = |text: &str| {
         repo.env.write("outside", text);
@@ -188,10 +188,10 @@ fn the_run_of_another_clone_is_repeated_where_its_base_is() {
     }
     let answer = recheck_in(&repo, "full", "origin/r/a", 0);
     assert_eq!(answer["items"][0]["detail"], "the check passed; recorded: passed");
-    let answer = recheck_in(&repo, "shallow", "origin/r", 4);
-    assert_eq!(answer["items"][0]["detail"], format!("the run's base commit {base} is not in this repository"));
-    let answer = recheck_in(&repo, "hub", "r", 4);
-    assert_eq!(answer["items"][0]["detail"], "a bare repository has no work tree: recheck the run in a clone");
+    let shallow_answer = recheck_in(&repo, "shallow", "origin/r", 4);
+    assert_eq!(shallow_answer["items"][0]["detail"], format!("the run's base commit {base} is not in this repository"));
+    let hub_answer = recheck_in(&repo, "hub", "r", 4);
+    assert_eq!(hub_answer["items"][0]["detail"], "a bare repository has no work tree: recheck the run in a clone");
 }
 
 #[test]
@@ -279,8 +279,8 @@ fn the_network_is_the_recorded_one_and_never_more_than_the_settings_allow() {
     repo.config("handoff.network", "none");
     repo.drive("none", &[item("a", "true")]).ends(0);
     let network = |run: &str| {
-        let said = repo.env.handoff(["verify", "--recheck", run, "--yes"]).exit(0).stderr;
-        said.lines().find_map(|line| line.split_once(", network ").map(|(_, network)| network.to_owned()))
+        let stderr = repo.env.handoff(["verify", "--recheck", run, "--yes"]).exit(0).stderr;
+        stderr.lines().find_map(|line| line.split_once(", network ").map(|(_, network)| network.to_owned()))
     };
     assert_eq!(network("any").as_deref(), Some("none"));
     repo.config("handoff.network", "any");
@@ -291,7 +291,7 @@ fn the_network_is_the_recorded_one_and_never_more_than_the_settings_allow() {
 }
 
 #[test]
-fn a_check_with_held_out_files_cannot_be_repeated() {
+fn check_with_hidden_files_cannot_be_repeated() {
     if !has_bubblewrap("held-out files") {
         return;
     }
@@ -311,10 +311,10 @@ fn a_stranger_gets_no_secrets_and_runs_no_redacted_command() {
     let mut command = repo.env.command(crate::common::program_path(), "repo");
     command.env("TOKEN", "hunter2hunter2").args(["run", &repo.plan("r", &[item("a", "true")])]);
     repo.env.ended(command).ends(4);
-    let mut command = repo.env.command(crate::common::program_path(), "repo");
-    command.env("TOKEN", "hunter2hunter2").args(["verify", "--recheck", "r", "--yes"]);
-    let said = repo.env.ended(command).exit(3).stdout;
-    insta::assert_snapshot!(find_row(&said, "recheck"), @"✗ recheck    a: different: the check passed; recorded: failed; output now: none; recorded output: none");
+    let mut second_command = repo.env.command(crate::common::program_path(), "repo");
+    second_command.env("TOKEN", "hunter2hunter2").args(["verify", "--recheck", "r", "--yes"]);
+    let stdout = repo.env.ended(second_command).exit(3).stdout;
+    insta::assert_snapshot!(find_row(&stdout, "recheck"), @"✗ recheck    a: different: the check passed; recorded: failed; output now: none; recorded output: none");
     let token = ["ghp_", "0123456789abcdefghijklmnopqrstuvwxyz"].concat();
     repo.env.git(["config", "--unset", "handoff.executor.command.secretEnv"]).success();
     repo.config("handoff.executor.command.verify", &format!("echo {token}"));
@@ -338,17 +338,17 @@ fn an_interrupted_one_leaves_nothing_and_a_killed_one_is_cleaned_up() {
     };
     let started = start();
     started.signal(Signal::INT);
-    let (status, said) = started.wait();
-    assert_eq!(status.code(), Some(130), "{said}");
-    insta::assert_snapshot!(find_line(&said, "interrupted"), @"interrupted; no worktree is left behind");
+    let (status, output) = started.wait();
+    assert_eq!(status.code(), Some(130), "{output}");
+    insta::assert_snapshot!(find_line(&output, "interrupted"), @"interrupted; no worktree is left behind");
     repo.is_clean();
-    let started = start();
+    let second_started = start();
     // A second one, and `clean`, leave it alone.
-    let held = repo.env.handoff(["--json", "verify", "--recheck", "r", "--yes"]).exit(5);
-    assert_eq!(error_code(&held.stderr), "held");
+    let verify_output = repo.env.handoff(["--json", "verify", "--recheck", "r", "--yes"]).exit(5);
+    assert_eq!(error_code(&verify_output.stderr), "held");
     repo.env.handoff(["clean", "--force"]).success();
     assert!(!repo.worktrees().is_empty(), "clean removed a worktree in use");
-    assert!(started.kill());
+    assert!(second_started.kill());
     repo.env.handoff(["clean", "--force"]).success();
     repo.is_clean();
     assert!(!repo.refs().contains("salvage"), "nothing is worth saving");

@@ -46,10 +46,10 @@ fn a_commit_is_compared_with_the_products() {
         "an item alone is the base plus its own product"
     );
     assert_eq!(differences(&reproduce(&repo, "r", "main", 3)), json!([change("M", "a.txt"), change("A", "dir/b.txt")]));
-    let text = repo.env.handoff(["verify", "r", "--reproduce", "main"]).exit(3).stdout;
+    let verify_text = repo.env.handoff(["verify", "r", "--reproduce", "main"]).exit(3).stdout;
     assert!(
-        text.ends_with("✗ reproduce  different: e01ebe446bc002032f8fcc226ae6d5c11f2ec4a5 differs in 2 files\n    M a.txt\n    A dir/b.txt\n"),
-        "{text}"
+        verify_text.ends_with("✗ reproduce  different: e01ebe446bc002032f8fcc226ae6d5c11f2ec4a5 differs in 2 files\n    M a.txt\n    A dir/b.txt\n"),
+        "{verify_text}"
     );
     repo.env.git(["checkout", "--quiet", "main"]).success();
     repo.env.git(["branch", "-D", "all"]).success();

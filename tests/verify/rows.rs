@@ -11,7 +11,7 @@ use crate::common::forge::{Forge, PLAN, blob, gone};
 /// Compares the states of the rows in their order, each `✓`, `✗` or `─`, and then the first
 /// finding: its stage, code and entry.
 #[track_caller]
-fn assert_first(report: &Report, wanted: &str) {
+fn assert_first(report: &Report, expected: &str) {
     let mark = |state: State| match state {
         State::Ok => '✓',
         State::Failed => '✗',
@@ -22,7 +22,7 @@ fn assert_first(report: &Report, wanted: &str) {
     let code = first.code.expect("it has a code").word();
     let entry = first.entry().map_or_else(String::new, |entry| format!(" {entry}"));
     let found = format!("{marks} {} {code}{entry}", first.stage.word());
-    assert_eq!(found, wanted, "\n{}", report.to_text(false));
+    assert_eq!(found, expected, "\n{}", report.to_text(false));
 }
 
 const RUN: &str = "refs/handoff/runs/handoff-dag-1";
@@ -39,8 +39,8 @@ fn bent(bend: impl Fn(&Forge, &mut ChainBuilder<'_>)) -> Report {
 #[test]
 fn verify_reads_no_entry_of_a_symbolic_ref() {
     let forge = Forge::new();
-    let told = forge.honest();
-    forge.git(&["update-ref", "refs/handoff/runs/real", &told.head.commit.unwrap().to_string()]);
+    let chain = forge.honest();
+    forge.git(&["update-ref", "refs/handoff/runs/real", &chain.head.commit.unwrap().to_string()]);
     forge.git(&["update-ref", "-d", RUN]);
     forge.git(&["symbolic-ref", RUN, "refs/handoff/runs/real"]);
     assert_first(&forge.verify(), "✗─────── chain ref 0");
@@ -58,11 +58,11 @@ fn verify_judges_no_plan_when_the_first_entry_submits_none() {
 #[test]
 fn verify_judges_no_plan_when_a_commit_is_no_entry() {
     let forge = Forge::new();
-    let told = forge.honest();
+    let chain = forge.honest();
     // The dispatch of the second item, with an unknown field.
     let at = 3;
-    let mut parent = told.links[at - 1].commit;
-    for link in &told.links[at..] {
+    let mut parent = chain.links[at - 1].commit;
+    for link in &chain.links[at..] {
         let mut payload = String::from_utf8(codec::payload(&link.entry, link.tree, &[parent])).unwrap();
         if link.entry.seq == 3 {
             payload = payload.replace("{\n \"actor\":", "{\n \"aaa\": 1,\n \"actor\":");

@@ -58,17 +58,17 @@ fn lines_mean_what_they_mean_to_ssh_keygen() {
     fs::write(&message, "signed\n").unwrap();
     fs::write(&signature, forge.signer.sign(b"signed\n").unwrap() + "\n").unwrap();
     let file = forge.path().join("signers");
-    for (principals, options, asked) in LINES {
+    for (principals, options, identity) in LINES {
         let line = format!("{principals} {options} {key} a comment\n");
         fs::write(&file, &line).unwrap();
-        let options = Options {
+        let second_options = Options {
             signers: Some(Signers::parse(&line, &zone).unwrap()),
-            signer: Some((*asked).to_owned()),
+            signer: Some((*identity).to_owned()),
             ..forge.options()
         };
-        let report = forge.verify_with(&options);
+        let report = forge.verify_with(&second_options);
         let mut keygen = Command::new("ssh-keygen");
-        keygen.args(["-Y", "verify", "-n", "git", "-O", "verify-time=20260604020000Z", "-I", asked]);
+        keygen.args(["-Y", "verify", "-n", "git", "-O", "verify-time=20260604020000Z", "-I", identity]);
         keygen.arg("-f").arg(&file).arg("-s").arg(&signature).env("TZ", "EET-2");
         keygen.stdin(fs::File::open(&message).unwrap()).stdout(Stdio::null()).stderr(Stdio::null());
         let trusted = keygen.status().unwrap().success();
@@ -82,7 +82,7 @@ fn lines_that_cannot_be_obeyed_are_refused() {
     let key = Forge::new().signer.public().to_openssh().unwrap();
     let quotes = ": the value of the option `namespaces` is not in one pair of quotes";
     let control = "contains a control character, such as a bare CR, or a byte order mark; lines end with LF or CR LF";
-    for (line, said) in [
+    for (line, reason) in [
         ("ci namespaces=\"git\",namespaces=\"git\"", "has the option `namespaces` twice"),
         (
             "ci valid-after=\"20260102\",valid-before=\"20260101\"",
@@ -106,8 +106,8 @@ fn lines_that_cannot_be_obeyed_are_refused() {
         ("ci\u{2028}", control),
     ] {
         let refused = Signers::parse(&format!("{line} {key}\n"), &TimeZone::UTC).unwrap_err().to_string();
-        let (number, blank) = (line.lines().count(), if said.starts_with(':') { "" } else { " " });
-        assert_eq!(refused.replace('"', "`"), format!("line {number}{blank}{said}"), "{line}");
+        let (number, blank) = (line.lines().count(), if reason.starts_with(':') { "" } else { " " });
+        assert_eq!(refused.replace('"', "`"), format!("line {number}{blank}{reason}"), "{line}");
     }
     for behind in [format!("\rada {key}"), format!("\r\rada {key}"), "\r".to_owned(), "\u{b}ada".to_owned()] {
         let refused = Signers::parse(&format!("ci {key}{behind}"), &TimeZone::UTC).unwrap_err().to_string();
@@ -130,11 +130,11 @@ fn lines_that_cannot_be_obeyed_are_refused() {
         assert_eq!(format!("{signers:?}"), format!("{plain:?}"), "{text:?}");
     }
     // Keys of other types are ignored, even cut off; an ed25519 key must be whole.
-    for (key, skipped) in
+    for (signer, skipped) in
         [("ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7", Some(1)), ("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5", None)]
     {
-        let parsed = Signers::parse(&format!("ci {key}\n"), &TimeZone::UTC);
-        assert_eq!(parsed.ok().map(|signers| signers.skipped().len()), skipped, "{key}");
+        let parsed = Signers::parse(&format!("ci {signer}\n"), &TimeZone::UTC);
+        assert_eq!(parsed.ok().map(|signers| signers.skipped().len()), skipped, "{signer}");
     }
 }
 
@@ -264,8 +264,8 @@ fn an_old_run_outlives_the_key_it_was_signed_with() {
         ..Options::default()
     };
     assert_intact(&forge.verify_with(&rotated));
-    let text = format!("ci@example.com valid-before=\"20260601Z\" {key}\n");
-    let ended = Options { signers: Some(Signers::parse(&text, &TimeZone::UTC).unwrap()), ..rotated };
+    let second_text = format!("ci@example.com valid-before=\"20260601Z\" {key}\n");
+    let ended = Options { signers: Some(Signers::parse(&second_text, &TimeZone::UTC).unwrap()), ..rotated };
     let report = forge.verify_with(&ended);
     assert_says(
         &report,

@@ -1,7 +1,9 @@
 //! Stories that are linked, sealed and signed with the right key, and yet cannot have happened.
 
 use crate::common::chain_builder::{ChainBuilder, draft, point_to};
-use crate::common::forge::{Forge, PLAN, assert_fails, assert_intact, assert_says, blob, gone, named, path, relink};
+use crate::common::forge::{
+    Forge, PLAN, assert_fails, assert_intact, assert_says, blob, gone, path, relink, store_product,
+};
 
 use git_handoff::git::store::Edit;
 use git_handoff::model::digest::{Digest, Oid};
@@ -35,7 +37,7 @@ fn an_honest_run_is_intact() {
     let report = bent(|_, _| {});
     assert_intact(&report);
     let text = report.to_text(false);
-    let wanted = [
+    let expected = [
         "git handoff verify · handoff-dag-1                              ✓ INTACT · tamper-detecting",
         "✓ chain      6 entries, hash-linked, no gaps",
         "✓ anchor     local (detect)",
@@ -44,7 +46,7 @@ fn an_honest_run_is_intact() {
         "✓ manifest   2 manifests bound to their entries",
         "✓ content    3 products and 1 artifact, 34 B re-hashed",
     ];
-    for line in wanted {
+    for line in expected {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
     let last = text.lines().last().unwrap();
@@ -218,7 +220,7 @@ fn an_attempt_cannot_come_twice() {
 }
 
 #[test]
-fn a_manifest_says_what_the_plan_says() {
+fn manifest_must_match_the_plan() {
     type Bend = fn(&mut git_handoff::model::manifest::Manifest);
     let bends: [(Bend, &str); 4] = [
         (|m| m.argv = vec!["rm".to_owned()], "the manifest of edit-a #1: argv is not the plan's"),
@@ -226,7 +228,7 @@ fn a_manifest_says_what_the_plan_says() {
         (|m| m.inputs = Digest::of(b"{}"), "the manifest of edit-a #1: inputs is not the plan's"),
         (|m| m.subagent = Some("x".to_owned()), "the manifest of edit-a #1: subagent is not the plan's"),
     ];
-    for (bend, wanted) in bends {
+    for (bend, expected) in bends {
         let report = tell(|_, run| {
             run.fire_with("edit-a", |dispatch| bend(&mut dispatch.manifest));
             run.done("edit-a", PATCH);
@@ -234,7 +236,7 @@ fn a_manifest_says_what_the_plan_says() {
             run.done("edit-b", &[]);
             run.seal();
         });
-        assert_says(&report, "manifest", wanted);
+        assert_says(&report, "manifest", expected);
     }
 }
 
@@ -260,7 +262,7 @@ fn the_plan_is_the_one_that_was_submitted() {
     let replanned = |plan: &str| {
         bent(|forge, run| {
             let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
-            e.plan = named(forge, plan.as_bytes());
+            e.plan = store_product(forge, plan.as_bytes());
         })
     };
     let renamed = replanned(&PLAN.replace("handoff-dag-1", "another"));
@@ -280,7 +282,7 @@ fn verify_refuses_a_base_of_another_object_format() {
 }
 
 #[test]
-fn a_run_may_be_placed_on_another_queue_than_its_plan_says() {
+fn run_may_use_another_queue_than_its_plan() {
     let report = bent(|_, run| {
         let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
         e.queue = "fast".to_owned();
@@ -291,8 +293,8 @@ fn a_run_may_be_placed_on_another_queue_than_its_plan_says() {
 #[test]
 fn verify_takes_a_tree_with_other_files_and_fetch_does_not() {
     let forge = Forge::new();
-    let told = forge.honest();
-    let mut entries: Vec<_> = told.links.iter().map(|link| (link.entry.clone(), link.tree)).collect();
+    let honest_chain = forge.honest();
+    let mut entries: Vec<_> = honest_chain.links.iter().map(|link| (link.entry.clone(), link.tree)).collect();
     let more = [("README".to_owned(), Edit::Bytes(b"smuggled".to_vec()))];
     let mut batch = forge.store.batch();
     entries[2].1 = batch.edit_tree(Some(entries[2].1), &more).unwrap();
@@ -300,21 +302,21 @@ fn verify_takes_a_tree_with_other_files_and_fetch_does_not() {
     let tip = relink(&forge, &entries);
     forge.point_at(tip);
     assert!(forge.verify().intact, "logs and roots are about entries alone");
-    let chain = Chain::Run(&told.run);
+    let chain = Chain::Run(&honest_chain.run);
     let refused = check_incoming(&forge.store, chain, None, tip).unwrap_err();
     assert_eq!(refused, "the tree of entry 2 does not have exactly what the entry names");
-    check_incoming(&forge.store, chain, None, told.links.last().unwrap().commit).unwrap();
+    check_incoming(&forge.store, chain, None, honest_chain.links.last().unwrap().commit).unwrap();
 }
 
 #[test]
-fn an_entry_of_too_many_folders_is_not_taken() {
+fn entry_with_too_many_folders_is_rejected() {
     let forge = Forge::new();
-    let told = forge.honest();
-    let mut entries: Vec<_> = told.links[..1].iter().map(|link| (link.entry.clone(), link.tree)).collect();
+    let chain = forge.honest();
+    let mut entries: Vec<_> = chain.links[..1].iter().map(|link| (link.entry.clone(), link.tree)).collect();
     let Event::RunSubmitted(e) = &mut entries[0].0.event else { panic!() };
     let product = *e.artifacts.values().next().unwrap();
     e.artifacts = (0..200).map(|at| (path(&format!("a{at}/{}f", "d/".repeat(400))), product)).collect();
-    let refused = check_incoming(&forge.store, Chain::Run(&told.run), None, relink(&forge, &entries)).unwrap_err();
+    let refused = check_incoming(&forge.store, Chain::Run(&chain.run), None, relink(&forge, &entries)).unwrap_err();
     assert_eq!(refused, "the files lie in 80201 folders; at most 65536 are possible");
 }
 
@@ -333,7 +335,7 @@ fn a_product_hashes_to_its_ref() {
 }
 
 #[test]
-fn the_seal_says_what_stands_before_it() {
+fn seal_must_match_the_entries_before_it() {
     let forge = Forge::new();
     let mut run = ChainBuilder::honest(&forge);
     run.true_seal = false;
@@ -356,9 +358,9 @@ fn every_entry_is_of_the_run() {
     let one = bent(|_, run| run.drafts[3].about = "another".parse::<RunId>().unwrap().into());
     assert_fails(&one, "chain", "misplaced, entry 3");
     let forge = Forge::new();
-    let told = forge.honest();
+    let chain = forge.honest();
     let other = "other".parse().unwrap();
-    git_handoff::git::refs::set(&forge.store, "refs/handoff/runs/other", told.head.commit.unwrap()).unwrap();
+    git_handoff::git::refs::set(&forge.store, "refs/handoff/runs/other", chain.head.commit.unwrap()).unwrap();
     let report =
         git_handoff::verify::verify(&forge.store, &other, "refs/handoff/runs/other", &forge.options()).unwrap();
     assert_fails(&report, "chain", "misplaced, entry 0");

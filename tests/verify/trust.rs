@@ -80,8 +80,8 @@ fn a_revoked_or_expired_key_is_not_trusted() {
 #[test]
 fn only_a_writer_may_sign() {
     let forge = Forge::new();
-    let told = ChainBuilder::honest(&forge).write(&key(forge.path(), 2));
-    forge.log(&told, &forge.signer);
+    let chain = ChainBuilder::honest(&forge).write(&key(forge.path(), 2));
+    forge.log(&chain, &forge.signer);
     let report = forge.verify();
     assert_says(&report, "signature", "entry 0 is signed by SHA256:…, which is not among the run's writers");
     assert_eq!(report.headline, "TAMPERED");
@@ -110,7 +110,7 @@ fn signers_files_are_read_whole_or_not_at_all() {
 }
 
 #[test]
-fn an_unknown_key_that_was_admitted_has_its_admission_named() {
+fn verify_names_the_admission_of_an_unknown_key() {
     let forge = Forge::new();
     let bob = key(forge.path(), 2);
     let mut chain_builder = ChainBuilder::submit(&forge, PLAN);
@@ -122,13 +122,13 @@ fn an_unknown_key_that_was_admitted_has_its_admission_named() {
     forge.finish(chain_builder);
     let (ada, bob) = (forge.signer.fingerprint(), bob.fingerprint());
     let whose = |options: &Options| forge.verify_with(options).rows.signature.detail.clone();
-    let said =
+    let admitted_by =
         |by: &str| format!("valid, key {bob} not known to you, admitted as approve, document in entry 1 by {by}");
-    assert!(whose(&Options::default()).ends_with(&said(&ada)), "{}", whose(&Options::default()));
-    assert!(whose(&forge.options()).ends_with(&said("this repository's key")));
-    let named = Options { signers: Some(signers(&forge, "namespaces=\"git\"")), ..Options::default() };
-    assert!(whose(&named).ends_with(&said("ci@example.com, whom you trust")), "{}", whose(&named));
-    let report = forge.verify_with(&named).to_json();
+    assert!(whose(&Options::default()).ends_with(&admitted_by(&ada)), "{}", whose(&Options::default()));
+    assert!(whose(&forge.options()).ends_with(&admitted_by("this repository's key")));
+    let trusting = Options { signers: Some(signers(&forge, "namespaces=\"git\"")), ..Options::default() };
+    assert!(whose(&trusting).ends_with(&admitted_by("ci@example.com, whom you trust")), "{}", whose(&trusting));
+    let report = forge.verify_with(&trusting).to_json();
     let admitted = serde_json::json!({ "by": ada, "entry": 1, "roles": ["approve", "document"] });
     assert_eq!((&report["signers"][1]["admitted"], report["signers"][0].get("admitted")), (&admitted, None));
 }
@@ -150,46 +150,50 @@ fn a_log_that_holds_something_else_fails_the_anchor() {
         (|e| e.last_seq = 3, "refs/handoff/logs/SHA256%3A… holds 3 entries, there are 5"),
         (|e| e.last = Digest::of(b"x"), "refs/handoff/logs/SHA256%3A… holds another seal"),
     ];
-    for (bend, wanted) in bends {
+    for (bend, expected) in bends {
         let forge = Forge::new();
-        let told = ChainBuilder::honest(&forge).write(&forge.signer);
-        forge.log_as(&told, &forge.signer, bend);
+        let chain = ChainBuilder::honest(&forge).write(&forge.signer);
+        forge.log_as(&chain, &forge.signer, bend);
         let report = forge.verify();
-        assert_says(&report, "anchor", wanted);
+        assert_says(&report, "anchor", expected);
         assert_eq!(report.failure, Some(Failure::Root));
     }
 }
 
 #[test]
-fn a_known_key_that_may_not_seal_says_nothing_against_a_run() {
+fn log_of_a_key_without_seal_role_contradicts_nothing() {
     let forge = Forge::new();
-    let told = forge.honest();
+    let chain = forge.honest();
     let bob = key(forge.path(), 2);
     let line = |key: &ssh_key::PublicKey| format!("* {}\n", key.to_openssh().unwrap());
     let both = line(forge.signer.public()) + &line(bob.public());
     let signers = Some(Signers::parse(&both, &jiff::tz::TimeZone::UTC).unwrap());
     let options = Options { signers, strict_signers: true, ..forge.options() };
     // It names the run's own beginning, and a seal of its making.
-    forge.log_as(&told, &bob, |e| e.root = Some(Digest::of(b"x")));
+    forge.log_as(&chain, &bob, |e| e.root = Some(Digest::of(b"x")));
     let report = forge.verify_with(&options);
     assert!(report.intact, "{}", report.to_text(false));
     // Nor does a log of its that is broken.
     let log = git_handoff::model::format::log_ref(&bob.fingerprint());
     forge.git(&["update-ref", &log, "HEAD"]);
-    let report = forge.verify_with(&options);
-    assert!(report.intact, "{}", report.to_text(false));
+    let trusting_report = forge.verify_with(&options);
+    assert!(trusting_report.intact, "{}", trusting_report.to_text(false));
     // In an unsealed copy, the key may have been admitted later.
-    let forge = Forge::new();
-    let told = forge.honest();
-    forge.log_as(&told, &bob, |_| {});
-    forge.git(&["update-ref", "refs/handoff/runs/handoff-dag-1", &format!("{}^", told.links.last().unwrap().commit)]);
-    let own = git_handoff::model::format::log_ref(&forge.signer.fingerprint());
-    forge.git(&["update-ref", "-d", &own]);
-    let report = forge.verify_with(&Options {
+    let second_forge = Forge::new();
+    let open_chain = second_forge.honest();
+    second_forge.log_as(&open_chain, &bob, |_| {});
+    second_forge.git(&[
+        "update-ref",
+        "refs/handoff/runs/handoff-dag-1",
+        &format!("{}^", open_chain.links.last().unwrap().commit),
+    ]);
+    let own = git_handoff::model::format::log_ref(&second_forge.signer.fingerprint());
+    second_forge.git(&["update-ref", "-d", &own]);
+    let other_report = second_forge.verify_with(&Options {
         signers: Some(Signers::parse(&both, &jiff::tz::TimeZone::UTC).unwrap()),
-        ..forge.options()
+        ..second_forge.options()
     });
-    assert_ne!(report.rows.anchor.state, State::Failed, "{}", report.to_text(false));
+    assert_ne!(other_report.rows.anchor.state, State::Failed, "{}", other_report.to_text(false));
 }
 
 #[test]
@@ -200,17 +204,17 @@ fn a_run_that_was_created_again_is_not_the_one_in_the_log() {
     let mut again = ChainBuilder::honest(&forge);
     let Event::RunSubmitted(e) = &mut again.drafts[0].event else { panic!() };
     e.roles = every_role([stranger.fingerprint()]);
-    let told = again.write(&stranger);
-    forge.log(&told, &stranger);
+    let chain = again.write(&stranger);
+    forge.log(&chain, &stranger);
     assert_fails(&forge.verify(), "anchor", "same-id");
 }
 
 #[test]
 fn a_broken_log_anchors_nothing() {
     let forge = Forge::new();
-    let told = ChainBuilder::honest(&forge).write(&forge.signer);
+    let chain = ChainBuilder::honest(&forge).write(&forge.signer);
     // A log at another key's place.
-    forge.log(&told, &forge.signer);
+    forge.log(&chain, &forge.signer);
     let log = git_handoff::model::format::log_ref(&forge.signer.fingerprint());
     let other = git_handoff::model::format::log_ref(&key(forge.path(), 2).fingerprint());
     forge.git(&["update-ref", &other, &log]);
@@ -218,9 +222,9 @@ fn a_broken_log_anchors_nothing() {
     assert!(report.intact, "{}", report.to_text(false));
     insta::assert_snapshot!(report.rows.anchor.detail, @"local (detect); refs/handoff/logs/SHA256%3A4A9jyZBOhnKZvcGQ6TRFbf5Gymb41AfYvYaVmWHD%2BG4 is broken: entry 0 is signed by SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8");
     forge.git(&["update-ref", "-d", &log]);
-    let report = forge.verify();
-    assert_eq!(report.failure, Some(Failure::AnchorMissing), "{}", report.to_text(false));
-    insta::assert_snapshot!(report.rows.anchor.detail, @"no log at hand holds the run; refs/handoff/logs/SHA256%3A4A9jyZBOhnKZvcGQ6TRFbf5Gymb41AfYvYaVmWHD%2BG4 is broken: entry 0 is signed by SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8");
+    let second_report = forge.verify();
+    assert_eq!(second_report.failure, Some(Failure::AnchorMissing), "{}", second_report.to_text(false));
+    insta::assert_snapshot!(second_report.rows.anchor.detail, @"no log at hand holds the run; refs/handoff/logs/SHA256%3A4A9jyZBOhnKZvcGQ6TRFbf5Gymb41AfYvYaVmWHD%2BG4 is broken: entry 0 is signed by SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8");
 }
 
 #[test]
@@ -243,24 +247,24 @@ fn an_open_run_that_verifies_may_go_on() {
     let forge = Forge::new();
     let mut run = ChainBuilder::submit(&forge, PLAN);
     run.fire("edit-a");
-    let told = run.write(&forge.signer);
-    let go = continuable(&forge.store, &told.run, RUN, &forge.signer.fingerprint()).unwrap();
-    assert_eq!((Some(go.commit), go.entries(), Some(go.last)), (told.head.commit, 2, told.head.last));
+    let chain = run.write(&forge.signer);
+    let go = continuable(&forge.store, &chain.run, RUN, &forge.signer.fingerprint()).unwrap();
+    assert_eq!((Some(go.commit), go.entries(), Some(go.last)), (chain.head.commit, 2, chain.head.last));
     assert_eq!(go.state.items.first().unwrap().attempts, 1);
-    let other = continuable(&forge.store, &told.run, RUN, "SHA256:somebody");
+    let other = continuable(&forge.store, &chain.run, RUN, "SHA256:somebody");
     assert!(matches!(other, Err(Refusal::NotAWriter { .. })), "{other:?}");
 }
 
 #[test]
 fn a_sealed_or_broken_run_may_not_go_on() {
     let forge = Forge::new();
-    let told = forge.honest();
+    let chain = forge.honest();
     let own = forge.signer.fingerprint();
-    assert!(matches!(continuable(&forge.store, &told.run, RUN, &own), Err(Refusal::Sealed(_))));
+    assert!(matches!(continuable(&forge.store, &chain.run, RUN, &own), Err(Refusal::Sealed(_))));
     let mut run = ChainBuilder::submit(&forge, PLAN);
     run.fire_with("edit-a", |manifest| manifest.argv = vec!["rm".to_owned()]);
     run.write(&forge.signer);
-    let Err(Refusal::Broken(report)) = continuable(&forge.store, &told.run, RUN, &own) else { panic!() };
+    let Err(Refusal::Broken(report)) = continuable(&forge.store, &chain.run, RUN, &own) else { panic!() };
     assert_says(&report, "manifest", "the manifest of edit-a #1: argv is not the plan's");
 }
 
@@ -272,8 +276,8 @@ fn a_stranger_who_names_our_key_has_not_recorded_our_run() {
         let mut run = if sealed { ChainBuilder::honest(&forge) } else { ChainBuilder::submit(&forge, PLAN) };
         let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
         e.roles = every_role([forge.signer.fingerprint(), stranger.fingerprint()]);
-        let told = run.write(&stranger);
-        let refused = continuable(&forge.store, &told.run, RUN, &forge.signer.fingerprint());
+        let chain = run.write(&stranger);
+        let refused = continuable(&forge.store, &chain.run, RUN, &forge.signer.fingerprint());
         assert!(matches!(refused, Err(Refusal::Foreign { .. })), "{refused:?}");
     }
 }

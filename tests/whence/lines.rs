@@ -7,12 +7,12 @@ use crate::common::clone::TestClone;
 use crate::common::report::find_line;
 
 /// Returns the exit code of `whence`, with the numbers and the items of the lines.
-fn lines(clone: &TestClone, asked: &str) -> (i32, Vec<String>) {
-    let (code, answer) = clone.answer(&["whence", asked]);
-    (code, answer["lines"].as_array().unwrap_or_else(|| panic!("{answer}")).iter().map(told).collect())
+fn lines(clone: &TestClone, target: &str) -> (i32, Vec<String>) {
+    let (code, answer) = clone.answer(&["whence", target]);
+    (code, answer["lines"].as_array().unwrap_or_else(|| panic!("{answer}")).iter().map(line_text).collect())
 }
 
-fn told(line: &Value) -> String {
+fn line_text(line: &Value) -> String {
     let items = line["items"].as_array().unwrap().iter().map(|item| item["item"].as_str().unwrap());
     let items = items.collect::<Vec<_>>().join("+");
     format!("{}-{} {}{items}", line["from"], line["to"], if line["proven"] == json!(true) { "" } else { "?" })
@@ -36,7 +36,7 @@ fn a_line_is_the_items_whose_commit_brought_it() {
 }
 
 #[test]
-fn a_line_of_a_squash_is_told_apart() {
+fn line_of_a_squash_belongs_to_its_item() {
     let clone = applied();
     squashed(&clone);
     assert_eq!(lines(&clone, "main.txt"), (1, vec!["1-1 first".into(), "2-4 ?".into(), "5-5 last".into()]));
@@ -51,10 +51,10 @@ fn a_line_that_came_in_with_anothers_patch_is_its_makers() {
     assert_eq!(clone.handoff(&["apply", "r/more", "--commit"]).0, 0);
     assert_eq!(lines(&clone, "main.txt:6"), (0, vec!["6-6 add".into()]));
     assert_eq!(lines(&clone, "main.txt:7"), (0, vec!["7-7 more".into()]));
-    let clone = TestClone::new();
-    clone.done("r", &[FIRST, BUILD]);
-    assert_eq!(clone.handoff(&["apply", "r/build", "--commit"]).0, 0);
-    assert_eq!(lines(&clone, "main.txt:1"), (0, vec!["1-1 build".into()]));
+    let second_clone = TestClone::new();
+    second_clone.done("r", &[FIRST, BUILD]);
+    assert_eq!(second_clone.handoff(&["apply", "r/build", "--commit"]).0, 0);
+    assert_eq!(lines(&second_clone, "main.txt:1"), (0, vec!["1-1 build".into()]));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_line_that_several_made_is_of_all_of_them() {
 }
 
 #[test]
-fn lines_are_counted_as_they_are_seen() {
+fn line_numbers_follow_the_displayed_text() {
     let clone = applied();
     clone.write("main.txt", "mine\nONE\ntwo\nthree\nfour\nFIVE\n");
     let all = ["1-1 ?", "2-2 first", "3-5 ?", "6-6 last"].map(String::from).to_vec();
@@ -106,9 +106,9 @@ fn odd_paths_and_places_are_found() {
     assert!(clone.answer(&["whence", "main"]).1["lines"].is_null());
     assert_eq!(lines(&clone, "./main"), (0, vec!["1-1 odd".into()]));
     let below = clone.root().join("sub");
-    for asked in ["ü \"q\"", "../a:3:1", "./ü \"q\":1", clone.root().join("a:3").to_str().unwrap()] {
-        let (code, stdout, stderr) = clone.handoff_in(&below, &["whence", asked]);
-        assert_eq!(code, 0, "{asked}: {stdout}{stderr}");
+    for target in ["ü \"q\"", "../a:3:1", "./ü \"q\":1", clone.root().join("a:3").to_str().unwrap()] {
+        let (code, stdout, stderr) = clone.handoff_in(&below, &["whence", target]);
+        assert_eq!(code, 0, "{target}: {stdout}{stderr}");
     }
     assert_eq!(clone.handoff_in(&below, &["whence", "a:3"]).0, 1);
 }
@@ -132,7 +132,7 @@ fn nothing_that_is_replaced_has_a_say() {
 }
 
 #[test]
-fn a_commit_that_the_user_passes_over_is_passed_over_and_named() {
+fn whence_skips_and_lists_ignored_commits() {
     let clone = TestClone::new();
     clone.done("r", &[("made", "printf 'def f():\\n    return    1\\n\\nx = 1\\n' >m.py", None)]);
     assert_eq!(clone.handoff(&["apply", "r", "--commit"]).0, 0);
@@ -144,15 +144,15 @@ fn a_commit_that_the_user_passes_over_is_passed_over_and_named() {
     assert_eq!(lines(&clone, "m.py:2").0, 1, "a person's");
     clone.git(&["config", "blame.ignoreRevsFile", ".git-blame-ignore-revs"]);
     assert_eq!(lines(&clone, "m.py"), (0, vec!["1-1 made".into(), "2-2 made".into(), "3-4 made".into()]));
-    for (folder, asked) in [(".", "m.py:2"), (".", "HEAD:m.py:2"), ("sub", "../m.py:2")] {
-        let (code, told, stderr) = clone.handoff_in(&clone.root().join(folder), &["whence", asked]);
-        assert_eq!(code, 0, "{asked}: {told}{stderr}");
+    for (folder, target) in [(".", "m.py:2"), (".", "HEAD:m.py:2"), ("sub", "../m.py:2")] {
+        let (code, stdout, stderr) = clone.handoff_in(&clone.root().join(folder), &["whence", target]);
+        assert_eq!(code, 0, "{target}: {stdout}{stderr}");
         let style = &style[..12];
         let made = "proven: the patch of r/made makes exactly this tree of its parent";
         assert_eq!(
-            find_line(&told, "  proven: "),
+            find_line(&stdout, "  proven: "),
             format!("  {made}; {style} changed the lines since, and blame.ignoreRevsFile passes over it"),
-            "{asked}"
+            "{target}"
         );
     }
     let answer = clone.answer(&["whence", "m.py"]).1;

@@ -16,21 +16,21 @@ fn host_message(clone: &TestClone, range: &str) -> String {
 fn squashed(clone: &TestClone, message: Option<&str>) {
     clone.write("main.txt", "ONE\ntwo\nmine\nfour\nFIVE\nmore\n");
     clone.git(&["commit", "--quiet", "-am", "Fix it"]);
-    let told = host_message(clone, "main..feature");
+    let default_message = host_message(clone, "main..feature");
     clone.git(&["checkout", "--quiet", "main"]);
     clone.git(&["merge", "--quiet", "--squash", "feature"]);
-    clone.git(&["commit", "--quiet", "-m", message.unwrap_or(&told)]);
+    clone.git(&["commit", "--quiet", "-m", message.unwrap_or(&default_message)]);
 }
 
-fn lines(clone: &TestClone, asked: &str) -> (i32, Vec<String>) {
-    let (code, answer) = clone.answer(&["whence", asked]);
-    let told = |line: &Value| {
+fn lines(clone: &TestClone, target: &str) -> (i32, Vec<String>) {
+    let (code, answer) = clone.answer(&["whence", target]);
+    let line_text = |line: &Value| {
         let items = line["items"].as_array().unwrap().iter().map(|item| item["item"].as_str().unwrap());
         let items = items.collect::<Vec<_>>().join("+");
         let proven = if line["proven"] == json!(true) { "" } else { "?" };
         format!("{}-{} {proven}{items} {}", line["from"], line["to"], line["by"].as_str().unwrap_or("-"))
     };
-    (code, answer["lines"].as_array().unwrap_or_else(|| panic!("{answer}")).iter().map(told).collect())
+    (code, answer["lines"].as_array().unwrap_or_else(|| panic!("{answer}")).iter().map(line_text).collect())
 }
 
 #[test]
@@ -38,29 +38,30 @@ fn untouched_lines_of_a_squash_with_a_fix_up_are_their_items() {
     for message in [None, Some("All of it")] {
         let clone = applied();
         squashed(&clone, message);
-        let told = ["1-1 first item", "2-2 ? person", "3-3 ? person", "4-4 ? person", "5-5 last item", "6-6 ? person"];
-        assert_eq!(lines(&clone, "main.txt"), (1, told.map(String::from).to_vec()), "{message:?}");
+        let expected =
+            ["1-1 first item", "2-2 ? person", "3-3 ? person", "4-4 ? person", "5-5 last item", "6-6 ? person"];
+        assert_eq!(lines(&clone, "main.txt"), (1, expected.map(String::from).to_vec()), "{message:?}");
         assert_eq!(lines(&clone, "main.txt:1"), (0, vec!["1-1 first item".into()]), "{message:?}");
         assert_eq!(lines(&clone, "main.txt:3"), (1, vec!["3-3 ? person".into()]), "{message:?}");
         assert_eq!(lines(&clone, "new.txt"), (0, vec!["1-1 last item".into()]), "{message:?}");
-        let (code, shown, _) = clone.handoff(&["whence", "main.txt:5"]);
-        assert_eq!(code, 0, "{shown}");
-        assert!(shown.starts_with("main.txt:5\n✓ "), "{shown}");
+        let (code, stdout, _) = clone.handoff(&["whence", "main.txt:5"]);
+        assert_eq!(code, 0, "{stdout}");
+        assert!(stdout.starts_with("main.txt:5\n✓ "), "{stdout}");
         assert_eq!(
-            find_line(&shown, "  proven: "),
+            find_line(&stdout, "  proven: "),
             "  proven: the patch of r/last makes them; other lines of this commit are a person's"
         );
-        assert!(find_line(&shown, "  item ").starts_with("  item     last, attempt 1, done "), "{shown}");
-        let (code, shown, _) = clone.handoff(&["whence", "main.txt:3"]);
-        assert_eq!(code, 1, "{shown}");
-        let rest: Vec<&str> = shown.lines().skip(2).collect();
+        assert!(find_line(&stdout, "  item ").starts_with("  item     last, attempt 1, done "), "{stdout}");
+        let (whence_code, persons_stdout, _) = clone.handoff(&["whence", "main.txt:3"]);
+        assert_eq!(whence_code, 1, "{persons_stdout}");
+        let rest: Vec<&str> = persons_stdout.lines().skip(2).collect();
         let words = "  a person's: they differ from what the items of this commit handed over";
-        assert_eq!(rest, [words, "  author   Ada <ada@example.com>"], "{shown}");
+        assert_eq!(rest, [words, "  author   Ada <ada@example.com>"], "{persons_stdout}");
     }
 }
 
 #[test]
-fn a_hosts_message_says_what_differs() {
+fn message_of_a_host_lists_the_difference() {
     let clone = applied();
     squashed(&clone, None);
     let (code, answer) = clone.answer(&["verify", "--commits", "main~1..main"]);
@@ -69,12 +70,12 @@ fn a_hosts_message_says_what_differs() {
     assert_eq!((code, &answer["commits"][0]["verdict"]), (3, &json!("changed")), "{answer}");
     assert_eq!(answer["commits"][0]["detail"], detail, "{answer}");
     // Without a fix-up it is just what they handed over.
-    let clone = applied();
-    let told = host_message(&clone, "main..feature");
-    clone.git(&["checkout", "--quiet", "main"]);
-    clone.git(&["merge", "--quiet", "--squash", "feature"]);
-    clone.git(&["commit", "--quiet", "-m", &told]);
-    assert_eq!(verified(&clone, "main~1..main"), (0, vec![("product".to_owned(), "first+last".to_owned())]));
+    let second_clone = applied();
+    let message = host_message(&second_clone, "main..feature");
+    second_clone.git(&["checkout", "--quiet", "main"]);
+    second_clone.git(&["merge", "--quiet", "--squash", "feature"]);
+    second_clone.git(&["commit", "--quiet", "-m", &message]);
+    assert_eq!(verified(&second_clone, "main~1..main"), (0, vec![("product".to_owned(), "first+last".to_owned())]));
 }
 
 #[test]
@@ -85,8 +86,8 @@ fn a_few_lines_that_a_person_wrote_as_well_are_the_persons() {
     clone.write("a.rs", "fn a() {\n    other();\n    more();\n}\n");
     clone.git(&["add", "a.rs"]);
     clone.git(&["commit", "--quiet", "-m", "Mine"]);
-    let (code, told) = lines(&clone, "a.rs");
-    assert_eq!((code, told), (1, vec!["1-4 ? person".to_owned()]));
+    let (code, actual) = lines(&clone, "a.rs");
+    assert_eq!((code, actual), (1, vec!["1-4 ? person".to_owned()]));
 }
 
 #[test]
@@ -100,18 +101,18 @@ fn the_sentence_names_the_item_whose_patch_makes_the_tree() {
     clone.git(&["checkout", "--quiet", "main"]);
     clone.git(&["merge", "--quiet", "--squash", "feature"]);
     clone.git(&["commit", "--quiet", "-m", "All of it"]);
-    let (code, shown, _) = clone.handoff(&["whence", "main"]);
-    assert_eq!(code, 0, "{shown}");
+    let (code, stdout, _) = clone.handoff(&["whence", "main"]);
+    assert_eq!(code, 0, "{stdout}");
     let both = "the patch of r/more makes exactly this tree of its parent";
-    assert_eq!(find_line(&shown, "  proven: "), format!("  proven: {both}"));
-    let (code, shown, _) = clone.handoff(&["whence", "main.txt:6"]);
-    assert_eq!(code, 0, "{shown}");
-    assert_eq!(find_line(&shown, "  proven: "), format!("  proven: the patch of r/add makes them, and {both}"));
-    assert!(find_line(&shown, "  item ").starts_with("  item     add, attempt 1, done "), "{shown}");
-    let (code, shown, _) = clone.handoff(&["whence", "main.txt:7"]);
-    assert_eq!(code, 0, "{shown}");
-    assert_eq!(find_line(&shown, "  proven: "), format!("  proven: {both}"));
-    assert!(find_line(&shown, "  item ").starts_with("  item     more, attempt 1, done "), "{shown}");
+    assert_eq!(find_line(&stdout, "  proven: "), format!("  proven: {both}"));
+    let (whence_code, line_stdout, _) = clone.handoff(&["whence", "main.txt:6"]);
+    assert_eq!(whence_code, 0, "{line_stdout}");
+    assert_eq!(find_line(&line_stdout, "  proven: "), format!("  proven: the patch of r/add makes them, and {both}"));
+    assert!(find_line(&line_stdout, "  item ").starts_with("  item     add, attempt 1, done "), "{line_stdout}");
+    let (second_code, third_stdout, _) = clone.handoff(&["whence", "main.txt:7"]);
+    assert_eq!(second_code, 0, "{third_stdout}");
+    assert_eq!(find_line(&third_stdout, "  proven: "), format!("  proven: {both}"));
+    assert!(find_line(&third_stdout, "  item ").starts_with("  item     more, attempt 1, done "), "{third_stdout}");
 }
 
 #[test]
@@ -121,19 +122,19 @@ fn a_line_behind_the_end_is_answered_with_how_many_there_are() {
     clone.write("empty", "");
     clone.git(&["add", "empty"]);
     clone.git(&["commit", "--quiet", "-m", "Empty"]);
-    for (asked, why) in [
+    for (target, why) in [
         ("main.txt:99999", "\"main.txt\" has 2 lines, so there is no line 99999"),
         ("main.txt:3", "\"main.txt\" has 2 lines, so there is no line 3"),
         ("HEAD:main.txt:6", "\"main.txt\" has 5 lines, so there is no line 6"),
         ("new.txt:2", "\"new.txt\" has 1 line, so there is no line 2"),
         ("empty:1", "\"empty\" has 0 lines, so there is no line 1"),
     ] {
-        let (code, _, stderr) = clone.handoff(&["--json", "whence", asked]);
+        let (code, _, stderr) = clone.handoff(&["--json", "whence", target]);
         let error: Value = serde_json::from_str(&stderr).unwrap();
         assert_eq!(
             (code, &error["code"], &error["message"]),
             (1, &json!("no-such-thing"), &json!(why)),
-            "{asked}: {error}"
+            "{target}: {error}"
         );
     }
 }

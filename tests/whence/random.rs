@@ -1,6 +1,6 @@
 //! Plans, bases and changes at random: whatever `apply` makes is known again, and nothing else is.
 
-use super::{told, verified};
+use super::{verdict_of, verified};
 use crate::chaos::dice::Dice;
 use crate::common::clone::TestClone;
 
@@ -51,7 +51,7 @@ fn applies(clone: &TestClone, dice: &mut Dice) -> bool {
 }
 
 #[test]
-fn what_was_applied_is_known_again_and_nothing_else() {
+fn whence_recognises_only_applied_commits() {
     let (mut round, mut done) = (0, 0);
     while done < 5 {
         let dice = &mut Dice::new(0, round);
@@ -67,8 +67,8 @@ fn what_was_applied_is_known_again_and_nothing_else() {
         assert!(code == 0 && all.iter().all(|(verdict, _)| verdict == "product"), "{all:?}");
         // As one commit, whose message says nothing.
         let one = clone.git(&["commit-tree", "-p", before, "-m", "One", "HEAD^{tree}"]);
-        let (code, told) = verified(&clone, &format!("{before}..{}", one.trim()));
-        assert!(code == 0 && told.iter().all(|(verdict, _)| verdict == "product"), "{told:?}");
+        let (second_code, commits) = verified(&clone, &format!("{before}..{}", one.trim()));
+        assert!(second_code == 0 && commits.iter().all(|(verdict, _)| verdict == "product"), "{commits:?}");
         // With a change, whether the message stays or not.
         for (message, verdict) in [(&["--no-edit"][..], "changed"), (&["-m", "Mine"], "person")] {
             let tip = clone.git(&["rev-parse", "HEAD"]);
@@ -82,5 +82,5 @@ fn what_was_applied_is_known_again_and_nothing_else() {
 }
 
 fn told_of(answer: &serde_json::Value) -> String {
-    told(&answer["commits"][0]).0
+    verdict_of(&answer["commits"][0]).0
 }

@@ -10,7 +10,7 @@ fn applied() -> Environment {
 }
 
 #[test]
-fn a_commit_says_which_item_made_it_and_how() {
+fn whence_prints_the_item_of_a_commit() {
     let env = applied();
     assert_output!("whence_commit", env.handoff(["whence", "feature"]));
     assert_output!("whence_json", env.handoff(["whence", "--json", "feature"]));
@@ -18,7 +18,7 @@ fn a_commit_says_which_item_made_it_and_how() {
 }
 
 #[test]
-fn the_lines_of_a_squash_are_told_apart() {
+fn lines_of_a_squash_belong_to_their_items() {
     let env = applied();
     env.git(["merge", "--quiet", "--squash", "feature"]).success();
     env.write(
@@ -31,7 +31,7 @@ fn the_lines_of_a_squash_are_told_apart() {
 }
 
 #[test]
-fn what_does_not_pass_says_why() {
+fn failed_verification_gives_a_reason() {
     let env = applied();
     env.git(["checkout", "--quiet", "feature"]).success();
     env.write("repo/src/main.test.ts", "// Nothing\n");
@@ -50,21 +50,21 @@ fn what_does_not_pass_says_why() {
 }
 
 #[test]
-fn a_run_whose_fetch_was_refused_is_said_to_be() {
+fn whence_reports_a_run_whose_fetch_was_rejected() {
     let env = finished();
     env.git(["commit", "--quiet", "--allow-empty", "--message", "x\n\nHandoff-Run: nightly\nHandoff-Item: a"])
         .success();
     env.git_in("", ["clone", "--quiet", "--bare", "repo", "hub"]).success();
     env.git_in("hub", ["update-ref", "refs/handoff/runs/nightly", "main"]).success();
     env.git(["remote", "add", "origin", "../hub"]).success();
-    let verified = |env: &Environment| env.handoff(["verify", "--commits", "HEAD~1..HEAD"]);
+    let verified = |environment: &Environment| environment.handoff(["verify", "--commits", "HEAD~1..HEAD"]);
     insta::assert_snapshot!(verified(&env).exit(3).stdout, @r#"
     ✗ e9c8022ab3a7  unknown run  Ada <ada@example.com>: it names the run "nightly", which is not here
     HEAD~1..HEAD: 0 of 1 commits pass
     "#);
     let _ = env.handoff(["fetch"]).exit(1);
-    let said = verified(&env).exit(3).stdout;
-    insta::assert_snapshot!(said, @r#"
+    let stdout = verified(&env).exit(3).stdout;
+    insta::assert_snapshot!(stdout, @r#"
     ✗ e9c8022ab3a7  unknown run  Ada <ada@example.com>: it names the run "nightly", which is not here; the last fetch from origin refused it: commit e9c8022: the entry is not JSON: expected value at line 1 column 1
     HEAD~1..HEAD: 0 of 1 commits pass
     "#);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::{FIRST, LAST, applied, of, verified, whence};
+use super::{FIRST, LAST, applied, verdict_rows, verified, whence};
 use crate::common::clone::TestClone;
 use crate::common::report::{find_line, masked};
 
@@ -27,12 +27,12 @@ fn a_run_that_does_not_verify_proves_nothing() {
     for (what, tamper) in cases {
         let origin = applied();
         tamper(&origin);
-        let (code, told) = verified(&origin, "main..feature");
-        assert_eq!((code, told[0].0.as_str(), told[1].0.as_str()), (3, "unproven", "unproven"), "{what}");
-        let (code, answer) = origin.answer(&["whence", "feature"]);
-        assert_eq!((code, &answer["proven"]), (3, &json!(false)), "{what}: {answer}");
-        let (code, _, _) = origin.handoff(&["whence", "new.txt:1"]);
-        assert_eq!(code, 3, "{what}");
+        let (code, commits) = verified(&origin, "main..feature");
+        assert_eq!((code, commits[0].0.as_str(), commits[1].0.as_str()), (3, "unproven", "unproven"), "{what}");
+        let (whence_code, answer) = origin.answer(&["whence", "feature"]);
+        assert_eq!((whence_code, &answer["proven"]), (3, &json!(false)), "{what}: {answer}");
+        let (second_code, _, _) = origin.handoff(&["whence", "new.txt:1"]);
+        assert_eq!(second_code, 3, "{what}");
     }
     // Where a run cannot be read, that nothing was found is not all that is said.
     let origin = applied();
@@ -47,10 +47,10 @@ fn a_run_that_does_not_verify_proves_nothing() {
         format!("warning: refs/handoff/runs/r cannot be read, so nothing was looked for in it: {why}\n")
     );
     // By what it holds, it is not proven either.
-    let origin = applied();
-    origin.git(&["commit", "--quiet", "--amend", "-m", "Mine"]);
-    origin.git(&["update-ref", "refs/handoff/runs/r", "refs/handoff/runs/r~1"]);
-    assert_eq!(whence(&origin, "feature"), (3, of(&[("unproven", "last")])));
+    let second_origin = applied();
+    second_origin.git(&["commit", "--quiet", "--amend", "-m", "Mine"]);
+    second_origin.git(&["update-ref", "refs/handoff/runs/r", "refs/handoff/runs/r~1"]);
+    assert_eq!(whence(&second_origin, "feature"), (3, verdict_rows(&[("unproven", "last")])));
 }
 
 #[test]
@@ -64,16 +64,16 @@ fn a_product_whose_bytes_are_others_proves_nothing() {
     for pack in packs {
         std::fs::rename(&pack, origin.home().join("packs").join(pack.file_name().unwrap())).unwrap();
     }
-    let packs = std::fs::read_dir(origin.home().join("packs")).unwrap().map(|e| e.unwrap().path());
-    for pack in packs.filter(|pack| pack.extension().is_some_and(|e| e == "pack")) {
+    let second_packs = std::fs::read_dir(origin.home().join("packs")).unwrap().map(|e| e.unwrap().path());
+    for pack in second_packs.filter(|pack| pack.extension().is_some_and(|e| e == "pack")) {
         origin.git(&["-c", &format!("alias.u=!git unpack-objects -q < '{}'", pack.display()), "u"]);
     }
     let other = origin.git(&["rev-parse", "refs/handoff/runs/r^{/item.reconciled first }:patch"]);
     let path = |oid: &str| objects.join(&oid[..2]).join(oid[2..].trim());
     std::fs::remove_file(path(&patch)).unwrap();
     std::fs::copy(path(&other), path(&patch)).unwrap();
-    let (code, told) = verified(&origin, "main..feature");
-    assert_eq!((code, told[1].0.as_str()), (3, "unproven"), "{told:?}");
+    let (code, commits) = verified(&origin, "main..feature");
+    assert_eq!((code, commits[1].0.as_str()), (3, "unproven"), "{commits:?}");
 }
 
 /// Clones the repository, runs included; the clone has a key of its own.
@@ -91,33 +91,33 @@ fn code(origin: &TestClone, folder: &Path, arguments: &[&str]) -> (i32, String) 
 }
 
 #[test]
-fn what_was_fetched_is_proven_where_its_key_is_known() {
+fn fetched_run_proves_commits_when_its_key_is_known() {
     let origin = applied();
     let clone = cloned(&origin);
-    let (found, said) = code(&origin, &clone, &["whence", "HEAD"]);
-    assert_eq!(found, 3, "{said}");
-    insta::assert_snapshot!(masked(find_line(&said, "  not proven: ")), @"  not proven: the patch of origin/r/last makes exactly this tree of its parent, but the run is signed with SHA256:…, not known to you; to make a key known, add the line that `git handoff key` prints for its owner to the file of handoff.signers");
-    insta::assert_snapshot!(find_line(&said, "hint: "), @"hint: git handoff verify origin/r");
+    let (found, output) = code(&origin, &clone, &["whence", "HEAD"]);
+    assert_eq!(found, 3, "{output}");
+    insta::assert_snapshot!(masked(find_line(&output, "  not proven: ")), @"  not proven: the patch of origin/r/last makes exactly this tree of its parent, but the run is signed with SHA256:…, not known to you; to make a key known, add the line that `git handoff key` prints for its owner to the file of handoff.signers");
+    insta::assert_snapshot!(find_line(&output, "hint: "), @"hint: git handoff verify origin/r");
     assert_eq!(code(&origin, &clone, &["verify", "--commits", "HEAD~2..HEAD"]).0, 3);
     let signers = origin.home().join("signers");
     std::fs::write(&signers, origin.handoff(&["key"]).1).unwrap();
     let given = ["verify", "--commits", "HEAD~2..HEAD", "--signers", signers.to_str().unwrap()];
-    let (found, said) = code(&origin, &clone, &given);
-    assert_eq!(found, 0, "{said}");
+    let (trusted_code, trusted_output) = code(&origin, &clone, &given);
+    assert_eq!(trusted_code, 0, "{trusted_output}");
     origin.git(&["-C", clone.to_str().unwrap(), "config", "handoff.signers", signers.to_str().unwrap()]);
-    let (found, said) = code(&origin, &clone, &["whence", "HEAD"]);
-    assert_eq!(found, 0, "{said}");
-    insta::assert_snapshot!(find_line(&said, "  run  "), @"  run      r, sealed  refs/handoff/remotes/origin/runs/r");
+    let (whence_code, whence_output) = code(&origin, &clone, &["whence", "HEAD"]);
+    assert_eq!(whence_code, 0, "{whence_output}");
+    insta::assert_snapshot!(find_line(&whence_output, "  run  "), @"  run      r, sealed  refs/handoff/remotes/origin/runs/r");
     // Another person's key is not the required one.
     std::fs::write(
         &signers,
         "eve namespaces=\"git\" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAICg8sjDRN5f2SzMI7bnNAt+pnqPBOrsD8kozgqkn2RSa\n",
     )
     .unwrap();
-    let (found, said) = code(&origin, &clone, &given);
-    assert_eq!(found, 3, "{said}");
-    let standings = said.lines().filter_map(|line| line.strip_prefix("✗ ")?.split("  ").nth(1));
-    assert_eq!(standings.collect::<Vec<_>>(), ["unproven", "unproven"], "{said}");
+    let (revoked_code, revoked_output) = code(&origin, &clone, &given);
+    assert_eq!(revoked_code, 3, "{revoked_output}");
+    let standings = revoked_output.lines().filter_map(|line| line.strip_prefix("✗ ")?.split("  ").nth(1));
+    assert_eq!(standings.collect::<Vec<_>>(), ["unproven", "unproven"], "{revoked_output}");
 }
 
 #[test]
@@ -152,8 +152,8 @@ fn a_bare_repository_answers_as_well() {
         &["whence", "new.txt:1"],
         &["whence", "feature:main.txt:1"],
     ] {
-        let (found, said) = code(&origin, &bare, arguments);
-        assert_eq!(found, 0, "{arguments:?}: {said}");
+        let (found, output) = code(&origin, &bare, arguments);
+        assert_eq!(found, 0, "{arguments:?}: {output}");
     }
 }
 
@@ -185,28 +185,28 @@ fn a_repository_of_sha256_answers_as_well() {
     // By what it holds, and by its lines.
     origin.git(&["-C", path, "merge", "--quiet", "--squash", "feature"]);
     origin.git(&["-C", path, "commit", "--quiet", "-m", "All"]);
-    let (found, said) = code(&origin, &folder, &["whence", "main.txt:5"]);
-    assert_eq!(found, 0, "{said}");
-    assert!(find_line(&said, "  item ").starts_with("  item     last, attempt 1, done "), "{said}");
+    let (found, output) = code(&origin, &folder, &["whence", "main.txt:5"]);
+    assert_eq!(found, 0, "{output}");
+    assert!(find_line(&output, "  item ").starts_with("  item     last, attempt 1, done "), "{output}");
     origin.git(&["-C", path, "checkout", "--quiet", "feature"]);
     origin.git(&["-C", path, "commit", "--quiet", "--amend", "-m", "Mine"]);
     assert_eq!(code(&origin, &folder, &["whence", "HEAD"]).0, 0);
 }
 
 #[test]
-fn a_commit_whose_parent_is_elsewhere_cannot_be_told() {
+fn commit_without_its_parent_cannot_be_judged() {
     let origin = applied();
     let clone = origin.home().join("shallow");
     let url = format!("file://{}", origin.root().display());
     origin.git(&["clone", "--quiet", "--depth=1", &url, clone.to_str().unwrap()]);
-    let (found, said) = code(&origin, &clone, &["whence", "HEAD"]);
-    assert_eq!(found, 1, "{said}");
-    insta::assert_snapshot!(find_line(&said, "  unknown: "), @"  unknown: its parent is not in this repository");
+    let (found, output) = code(&origin, &clone, &["whence", "HEAD"]);
+    assert_eq!(found, 1, "{output}");
+    insta::assert_snapshot!(find_line(&output, "  unknown: "), @"  unknown: its parent is not in this repository");
     assert_eq!(code(&origin, &clone, &["whence", "main.txt:1"]).0, 1);
 }
 
 #[test]
-fn what_is_not_in_a_partial_clone_is_not_said_to_be_changed() {
+fn missing_objects_of_a_partial_clone_are_no_change() {
     let origin = applied();
     origin.git(&["config", "uploadpack.allowFilter", "true"]);
     let clone = origin.home().join("partial");
@@ -216,15 +216,15 @@ fn what_is_not_in_a_partial_clone_is_not_said_to_be_changed() {
     let key = origin.root().join(".git/handoff/signing_key");
     origin.git(&["-C", path, "config", "handoff.signingKey", key.to_str().unwrap()]);
     assert_eq!(code(&origin, &clone, &["fetch"]).0, 0);
-    let (found, said) = code(&origin, &clone, &["whence", "HEAD"]);
-    assert_eq!(found, 1, "{said}");
-    insta::assert_snapshot!(find_line(&said, "  unknown: "), @"  unknown: what it changes is not in this partial clone");
+    let (found, output) = code(&origin, &clone, &["whence", "HEAD"]);
+    assert_eq!(found, 1, "{output}");
+    insta::assert_snapshot!(find_line(&output, "  unknown: "), @"  unknown: what it changes is not in this partial clone");
     assert_eq!(code(&origin, &clone, &["verify", "--commits", "HEAD~1.."]).0, 3);
     // With everything here, it is proven.
     assert_eq!(code(&origin, &clone, &["fetch", "--content"]).0, 0);
     origin.git(&["-C", path, "log", "-p"]);
-    let (found, said) = code(&origin, &clone, &["whence", "HEAD"]);
-    assert_eq!(found, 0, "{said}");
+    let (whence_found, whence_output) = code(&origin, &clone, &["whence", "HEAD"]);
+    assert_eq!(whence_found, 0, "{whence_output}");
 }
 
 #[test]
@@ -242,18 +242,18 @@ fn without_the_commit_that_a_run_began_at_the_patch_id_is_left() {
     origin.git(&["-C", path, "symbolic-ref", "HEAD", "refs/heads/main"]);
     let key = origin.root().join(".git/handoff/signing_key");
     origin.git(&["-C", path, "config", "handoff.signingKey", key.to_str().unwrap()]);
-    let (found, said) = code(&origin, &hub, &["whence", "main"]);
-    assert_eq!(found, 0, "{said}");
-    insta::assert_snapshot!(find_line(&said, "  proven: "), @"  proven: it has the patch id of the patch of r/last, and its very lines");
-    let (found, said) = code(&origin, &hub, &["whence", "new.txt:1"]);
-    assert_eq!(found, 0, "{said}");
+    let (found, output) = code(&origin, &hub, &["whence", "main"]);
+    assert_eq!(found, 0, "{output}");
+    insta::assert_snapshot!(find_line(&output, "  proven: "), @"  proven: it has the patch id of the patch of r/last, and its very lines");
+    let (whence_found, whence_output) = code(&origin, &hub, &["whence", "new.txt:1"]);
+    assert_eq!(whence_found, 0, "{whence_output}");
     // The other format is unknown here.
     origin.write("new.txt", "another\n");
     origin.git(&["commit", "--quiet", "--amend", "--no-edit", "-a"]);
     origin.git(&["push", "--quiet", "--force", path, "main"]);
-    let (found, said) = code(&origin, &hub, &["verify", "--commits", "main~1..main"]);
-    assert_eq!(found, 3, "{said}");
-    let line = find_line(&said, "✗ ");
+    let (verify_found, verify_output) = code(&origin, &hub, &["verify", "--commits", "main~1..main"]);
+    assert_eq!(verify_found, 3, "{verify_output}");
+    let line = find_line(&verify_output, "✗ ");
     let (tip, base) = (origin.git(&["rev-parse", "main"]), line.split(' ').rev().nth(5).unwrap());
     let why = format!(
         "it says that it is what r/last handed over, and the run's base commit {base} is not in this repository"

@@ -8,9 +8,9 @@ use git_handoff::worktree::workspace::Workspace;
 use crate::worker::harness::{Repo, run};
 
 #[test]
-fn what_is_only_named_like_a_repository_is_refused_by_name() {
+fn fake_repository_names_are_rejected() {
     let repo = Repo::new("sha1");
-    for (script, named) in [
+    for (script, subject) in [
         ("mkdir -p x; echo 'elsewhere' >x/.git", "\"x\""),
         ("mkdir -p u/.git; echo x >u/.git/x", "\"u\""),
         (
@@ -25,7 +25,7 @@ fn what_is_only_named_like_a_repository_is_refused_by_name() {
     ] {
         let sentence = repo.refused(script);
         let why = "is, or is named like, a nested git repository, which no patch can carry";
-        assert_eq!(sentence, format!("{named} {why}"));
+        assert_eq!(sentence, format!("{subject} {why}"));
     }
     // In an ignored folder they do not count, unless the worker takes the ignoring back.
     assert_eq!(repo.patch("mkdir -p target/lib/.git; echo x >target/lib/.git/x"), None);
@@ -97,7 +97,7 @@ fn attributes_of_the_worker_run_no_filter() {
 }
 
 #[test]
-fn links_are_taken_as_links() {
+fn links_are_captured_as_links() {
     let repo = Repo::new("sha1");
     std::fs::write(repo.dir.path().join("secret"), "top secret").unwrap();
     let script =
@@ -126,7 +126,7 @@ fn a_worktree_that_is_gone_is_the_workers_doing() {
 }
 
 #[test]
-fn what_git_cannot_take_is_refused_by_name() {
+fn files_that_git_cannot_store_are_rejected() {
     let repo = Repo::new("sha1");
     let mut host = repo.host();
     insta::assert_snapshot!(repo.refused("rm a.txt; mkfifo a.txt"), @r#""a.txt" is tracked and is no file any more"#);
@@ -140,16 +140,16 @@ fn what_git_cannot_take_is_refused_by_name() {
     let Err(Error::Refused(sentence)) = capture(&workspace, &host) else { panic!() };
     insta::assert_snapshot!(sentence, @r#""sparse" is larger than 10000 bytes, the most that is taken"#);
     repo.script(&workspace, "mkdir target; mv sparse target/; for i in 1 2 3; do seq 1000 >n$i; done");
-    let Err(Error::Refused(sentence)) = capture(&workspace, &host) else { panic!() };
-    insta::assert_snapshot!(sentence, @"the patch is larger than 10000 bytes, the most that is taken");
+    let Err(Error::Refused(second_sentence)) = capture(&workspace, &host) else { panic!() };
+    insta::assert_snapshot!(second_sentence, @"the patch is larger than 10000 bytes, the most that is taken");
     workspace.remove().unwrap();
 }
 
 #[test]
-fn what_git_would_read_and_be_held_up_by_is_not_read() {
+fn blocking_git_files_are_not_read() {
     let repo = Repo::new("sha1");
     let host = repo.host();
-    for (script, named) in [
+    for (script, path) in [
         ("rm .gitignore; mkfifo .gitignore", ".gitignore"),
         ("mkfifo dir/.gitignore; echo x >>a.txt", "dir/.gitignore"),
         ("rm .gitattributes; mkfifo .gitattributes", ".gitattributes"),
@@ -166,20 +166,20 @@ fn what_git_would_read_and_be_held_up_by_is_not_read() {
         repo.script(&workspace, script);
         let Err(Error::Refused(sentence)) = capture(&workspace, &host) else { panic!("{script}") };
         let why = "which is no plain file, or has with others of its kind more than 4 MiB";
-        let refused = format!("git would read {named:?}, {why}");
+        let refused = format!("git would read {path:?}, {why}");
         // Which of three comes last is up to the file system.
-        let third = |said: &str| said.replace("d1/", "d3/").replace("d2/", "d3/") == refused;
+        let third = |text: &str| text.replace("d1/", "d3/").replace("d2/", "d3/") == refused;
         assert!(third(&sentence), "{script}: {sentence}");
         repo.script(&workspace, "echo work >saved");
         let saved = salvage(&workspace, &host).unwrap().unwrap();
         assert_eq!(repo.git(&["show", &format!("{}:saved", saved.tree)]), "work", "{script}");
-        assert!(saved.without.iter().any(|said| third(said)), "{script}: {:?}", saved.without);
+        assert!(saved.without.iter().any(|text| third(text)), "{script}: {:?}", saved.without);
         workspace.remove().unwrap();
     }
 }
 
 #[test]
-fn our_files_beside_the_worktree_are_not_read_through_what_a_worker_made_of_them() {
+fn changed_files_next_to_the_worktree_are_not_read() {
     let repo = Repo::new("sha1");
     let host = repo.host();
     let secret = repo.dir.path().join("secret");

@@ -161,7 +161,7 @@ fn submodules_are_left_as_they_are_and_what_is_put_into_one_is_refused() {
 }
 
 #[test]
-fn a_change_that_keeps_size_and_time_is_seen() {
+fn capture_finds_a_change_with_equal_size_and_time() {
     let repo = Repo::new("sha1");
     assert!(repo.patch("touch -r a.txt t; printf 'ONE\\ntwo\\nthree\\n' >a.txt; touch -r t a.txt; rm t").is_some());
     let slow = "sleep 1.1; touch -r a.txt t; printf 'ONE\\ntwo\\nthree\\n' >a.txt; touch -r t a.txt; rm t";
@@ -171,7 +171,7 @@ fn a_change_that_keeps_size_and_time_is_seen() {
 }
 
 #[test]
-fn salvage_keeps_what_can_be_kept() {
+fn salvage_saves_all_readable_files() {
     for format in FORMATS {
         let repo = Repo::new(format);
         let mut host = repo.host();
@@ -216,7 +216,7 @@ const MANY: &str = r#"
 "#;
 
 #[test]
-fn many_small_files_of_all_kinds_are_taken_as_git_takes_them() {
+fn capture_of_many_small_files_matches_git() {
     for format in FORMATS {
         let repo = Repo::new(format);
         repo.write(".git/info/attributes", "*.win text eol=crlf\n");

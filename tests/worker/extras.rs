@@ -40,7 +40,7 @@ fn create(repo: &Repo, host: &Host, attempt: u32) -> Workspace {
 }
 
 #[test]
-fn ignored_files_that_are_named_come_along_and_no_others() {
+fn only_configured_ignored_files_are_copied() {
     let (repo, host, _dir) = with_extras();
     let workspace = create(&repo, &host, 1);
     let tree = workspace.tree();
@@ -59,13 +59,13 @@ fn ignored_files_that_are_named_come_along_and_no_others() {
     let patch = host.store.read_blob(capture(&workspace, &host).unwrap().patch.unwrap().oid).unwrap();
     let patch = String::from_utf8_lossy(&patch).into_owned();
     assert!(!patch.contains("SECRET") && !patch.contains("MORE") && patch.contains(".gitignore"), "{patch}");
-    let tree = salvage(&workspace, &host).unwrap().unwrap().tree.to_string();
-    let listed = repo.git(&["ls-tree", "-r", "--name-only", &tree]);
+    let second_tree = salvage(&workspace, &host).unwrap().unwrap().tree.to_string();
+    let listed = repo.git(&["ls-tree", "-r", "--name-only", &second_tree]);
     assert!(!listed.lines().any(|line| line == ".env" || line == "pkg/.env.local"), "{listed}");
 }
 
 #[test]
-fn what_is_configured_is_copied_or_linked() {
+fn configured_files_are_copied_or_linked() {
     let (repo, mut host, _dir) = with_extras();
     host.settings.copy = vec!["cache".into(), "missing".into()];
     host.settings.link = vec!["**/node_modules".into()];
@@ -87,19 +87,19 @@ fn what_is_configured_is_copied_or_linked() {
     assert!(patch.contains("a.txt") && !patch.contains("cache") && !patch.contains("node_modules"), "{patch}");
     // The next attempt finds them as the user has them, also if they changed meanwhile.
     workspace.recycle(&host).unwrap_or_else(|workspace| workspace.remove().unwrap());
-    let workspace = create(&repo, &host, 2);
-    assert_eq!(fs::read(workspace.tree().join("cache/tool")).unwrap(), b"#!/bin/sh\n");
-    assert!(!workspace.tree().join("cache/new").exists());
-    assert!(fs::symlink_metadata(workspace.tree().join("node_modules")).unwrap().is_symlink());
-    workspace.recycle(&host).unwrap_or_else(|workspace| workspace.remove().unwrap());
+    let second_workspace = create(&repo, &host, 2);
+    assert_eq!(fs::read(second_workspace.tree().join("cache/tool")).unwrap(), b"#!/bin/sh\n");
+    assert!(!second_workspace.tree().join("cache/new").exists());
+    assert!(fs::symlink_metadata(second_workspace.tree().join("node_modules")).unwrap().is_symlink());
+    second_workspace.recycle(&host).unwrap_or_else(|unused| unused.remove().unwrap());
     repo.write("cache/tool", "other\n");
-    let workspace = create(&repo, &host, 3);
-    assert_eq!(fs::read(workspace.tree().join("cache/tool")).unwrap(), b"other\n");
+    let third_workspace = create(&repo, &host, 3);
+    assert_eq!(fs::read(third_workspace.tree().join("cache/tool")).unwrap(), b"other\n");
     assert_eq!(fs::read(repo.path.join("node_modules/a/index.js")).unwrap(), b"a\n");
 }
 
 #[test]
-fn what_cannot_be_taken_is_named() {
+fn uncopyable_files_are_reported() {
     let (repo, mut host, _dir) = with_extras();
     host.settings.copy = vec!["dir".into()];
     let made = Workspace::create(&host, &run(), &item("i"), 1, repo.head());
@@ -111,8 +111,8 @@ fn what_cannot_be_taken_is_named() {
     host.settings.link = vec!["node_modules".into()];
     let mut other = Host::new(host.store.clone(), host.settings.root.clone());
     other.settings.link.clone_from(&host.settings.link);
-    let made = Workspace::create(&other, &run(), &item("i"), 3, repo.head());
-    insta::assert_snapshot!(made.unwrap_err().to_string(), @"handoff.workspace.link is set, but a bare repository has no work tree to copy from");
+    let second_made = Workspace::create(&other, &run(), &item("i"), 3, repo.head());
+    insta::assert_snapshot!(second_made.unwrap_err().to_string(), @"handoff.workspace.link is set, but a bare repository has no work tree to copy from");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn filters_of_lfs_can_be_left_out() {
 }
 
 #[test]
-fn what_the_sparse_checkout_leaves_out_is_left_out_and_not_deleted() {
+fn sparse_checkout_patch_deletes_no_excluded_file() {
     for patterns in [&["set", "--cone", "dir/deep"][..], &["set", "--no-cone", "/*", "!/dir/b.txt", "!crlf.txt"]] {
         let repo = Repo::new("sha1");
         repo.write("other/x", "x\n");
@@ -161,8 +161,8 @@ fn what_the_sparse_checkout_leaves_out_is_left_out_and_not_deleted() {
                 assert!(patch.contains(&format!("b/{name}\n")), "{patch}");
             }
             assert!(!patch.contains("deleted file"), "{patch}");
-            let tree = salvage(&workspace, &host).unwrap().unwrap().tree.to_string();
-            let listed = repo.git(&["ls-tree", "-r", "--name-only", &tree]);
+            let second_tree = salvage(&workspace, &host).unwrap().unwrap().tree.to_string();
+            let listed = repo.git(&["ls-tree", "-r", "--name-only", &second_tree]);
             for name in ["other/new", "dir/b.txt", "crlf.txt"] {
                 assert!(listed.lines().any(|line| line == name), "{name}: {listed}");
             }
@@ -197,7 +197,7 @@ fn submodules_are_checked_out_from_what_is_here_and_a_change_in_one_is_refused()
         let refused = capture(&workspace, &host).unwrap_err().to_string();
         assert!(refused.starts_with("\"libs/sub/zero\" was changed, which is a submodule's"), "{refused}");
         repo.script(&workspace, "rm libs/sub/zero; echo x >>.gitignore; echo x >libs/sub/made.log");
-        for (script, named, back) in [
+        for (script, file, back) in [
             ("cp -p libs/sub/a.txt saved; echo x >>libs/sub/a.txt", "a.txt", "cat saved >libs/sub/a.txt; rm saved"),
             ("chmod +x libs/sub/a.txt", "a.txt", "chmod -x libs/sub/a.txt"),
             ("mv libs/sub/dir dir.away", "dir/", "mv dir.away libs/sub/dir"),
@@ -207,15 +207,15 @@ fn submodules_are_checked_out_from_what_is_here_and_a_change_in_one_is_refused()
         ] {
             repo.script(&workspace, script);
             match capture(&workspace, &host) {
-                Err(refused) => {
-                    let refused = refused.to_string();
+                Err(refusal) => {
+                    let message = refusal.to_string();
                     assert!(
-                        !named.is_empty() && refused.contains(&format!("libs/sub/{named}"))
-                            || named == "\" was" && refused.starts_with("\"libs/sub\" was"),
-                        "{script}: {refused}"
+                        !file.is_empty() && message.contains(&format!("libs/sub/{file}"))
+                            || file == "\" was" && message.starts_with("\"libs/sub\" was"),
+                        "{script}: {message}"
                     );
                 }
-                Ok(_) => assert!(named.is_empty(), "{script}"),
+                Ok(_) => assert!(file.is_empty(), "{script}"),
             }
             repo.script(&workspace, back);
         }
@@ -224,8 +224,8 @@ fn submodules_are_checked_out_from_what_is_here_and_a_change_in_one_is_refused()
         assert!(patch.contains("b/a.txt") && !patch.contains("libs"), "{patch}");
         for script in ["rm -r libs/sub", "rm -r libs"] {
             repo.script(&workspace, script);
-            let refused = capture(&workspace, &host).unwrap_err().to_string();
-            assert!(refused.starts_with("\"libs/sub\" was changed"), "{script}: {refused}");
+            let later_refusal = capture(&workspace, &host).unwrap_err().to_string();
+            assert!(later_refusal.starts_with("\"libs/sub\" was changed"), "{script}: {later_refusal}");
         }
         workspace.recycle(&host).unwrap_or_else(|workspace| workspace.remove().unwrap());
     }
@@ -238,10 +238,10 @@ fn submodules_are_checked_out_from_what_is_here_and_a_change_in_one_is_refused()
     fs::remove_dir_all(repo.path.join(".git/modules")).unwrap();
     let mut other = repo.host();
     other.settings.submodules = true;
-    let said = Workspace::create(&other, &run(), &item("i"), 3, repo.head()).unwrap_err().to_string();
+    let message = Workspace::create(&other, &run(), &item("i"), 3, repo.head()).unwrap_err().to_string();
     let commit = repo.git(&["rev-parse", "HEAD:libs/sub"]);
     let fetches = "`git submodule update --init -- libs/sub` fetches it";
-    assert_eq!(said, format!("the submodule libs/sub has no commit {} here; {fetches}", commit.trim()));
+    assert_eq!(message, format!("the submodule libs/sub has no commit {} here; {fetches}", commit.trim()));
     // A name that leads out of the repository's own folder is not followed.
     fs::rename(repo.path.join("libs/sub"), repo.dir.path().join("moved")).unwrap();
     repo.git_in(repo.dir.path(), &["clone", "-q", "--bare", url, "evil"]);
@@ -250,5 +250,5 @@ fn submodules_are_checked_out_from_what_is_here_and_a_change_in_one_is_refused()
     repo.git(&["add", ".gitmodules"]);
     repo.git(&["commit", "-qm", "evil"]);
     let made = Workspace::create(&other, &run(), &item("i"), 4, repo.head());
-    assert_eq!(made.unwrap_err().to_string(), said);
+    assert_eq!(made.unwrap_err().to_string(), message);
 }

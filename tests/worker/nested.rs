@@ -18,11 +18,11 @@ fn left_out(repo: &Repo, script: &str) -> (String, Vec<String>) {
 }
 
 #[test]
-fn repositories_are_left_out_and_named_and_all_else_is_taken() {
+fn nested_repositories_are_excluded_and_reported() {
     for format in FORMATS {
         let repo = Repo::new(format);
         let plain = repo.patch("echo x >>a.txt; echo y >new").unwrap();
-        for (script, named) in [
+        for (script, expected) in [
             ("git init -q vendor/lib; echo z >vendor/lib/z", &["\"vendor/lib\""][..]),
             ("git init -q 'vendor/ä \"b'; echo z >'vendor/ä \"b/z'", &["\"vendor/ä \\\"b\""]),
             ("git clone -q . copy", &["\"copy\""]),
@@ -39,7 +39,7 @@ fn repositories_are_left_out_and_named_and_all_else_is_taken() {
             ("git init -q lib; git -C lib config core.fsmonitor 'touch $CANARY'; echo z >lib/z", &["\"lib\""]),
         ] {
             let (patch, left_out) = left_out(&repo, &format!("{script}; echo x >>a.txt; echo y >new"));
-            assert_eq!((patch.as_bytes(), &left_out[..]), (&plain[..], &to_strings(named)[..]), "{script}");
+            assert_eq!((patch.as_bytes(), &left_out[..]), (&plain[..], &to_strings(expected)[..]), "{script}");
         }
         assert_eq!(left_out(&repo, "git init -q lib"), (String::new(), to_strings(&["\"lib\""])));
     }
@@ -82,7 +82,7 @@ fn a_submodule_that_is_added_leaves_its_mark_in_the_file_of_submodules() {
 }
 
 #[test]
-fn what_is_saved_of_an_attempt_names_them_as_well() {
+fn salvage_reports_nested_repositories() {
     let repo = Repo::new("sha1");
     let host = repo.host();
     let workspace = repo.workspace(&host);

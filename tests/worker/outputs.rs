@@ -9,7 +9,7 @@ use git_handoff::worktree::capture::{Error, capture};
 use crate::worker::harness::{FORMATS, Repo};
 
 #[test]
-fn files_are_taken_with_their_exact_bytes() {
+fn outputs_preserve_exact_bytes() {
     for format in FORMATS {
         let repo = Repo::new(format);
         let captured = repo
@@ -25,9 +25,9 @@ fn files_are_taken_with_their_exact_bytes() {
 }
 
 #[test]
-fn what_cannot_be_a_product_is_refused_by_name() {
+fn invalid_outputs_are_rejected_by_name() {
     let repo = Repo::new("sha1");
-    let taken = |path: &str, why: &str| format!("the output {path:?} cannot be taken: {why}");
+    let refusal = |path: &str, why: &str| format!("the output {path:?} cannot be taken: {why}");
     let segment = |name: &str| {
         format!("a path must not have the segment {name:?}: none may be empty, `.`, `..` or a spelling of `.git`")
     };
@@ -38,22 +38,22 @@ fn what_cannot_be_a_product_is_refused_by_name() {
         ("mkdir outputs/d; ln -s /etc outputs/d/l", "the output `outputs/d/l` is a symbolic link"),
         ("mkfifo outputs/f", "the output `outputs/f` is no plain file"),
         ("mknod outputs/n c 1 3 || mkfifo outputs/n", "the output `outputs/n` is no plain file"),
-        ("git init -q outputs/r", &taken("outputs/r/.git", &segment(".git"))),
-        ("mkdir outputs/.GIT", &taken("outputs/.GIT", &segment(".GIT"))),
+        ("git init -q outputs/r", &refusal("outputs/r/.git", &segment(".git"))),
+        ("mkdir outputs/.GIT", &refusal("outputs/.GIT", &segment(".GIT"))),
         ("echo >\"$(printf 'outputs/\\351')\"", "the name of the output \"\u{fffd}\" in `outputs/` is not UTF-8"),
         (
             "echo >\"$(printf 'outputs/e\\314\\201')\"",
-            &taken("outputs/e\u{301}", "a name must be in Unicode normalisation form C (NFC)"),
+            &refusal("outputs/e\u{301}", "a name must be in Unicode normalisation form C (NFC)"),
         ),
         (
             "echo >\"$(printf 'outputs/new\\nline')\"",
-            &taken("outputs/new\nline", "a name must not hold control characters"),
+            &refusal("outputs/new\nline", "a name must not hold control characters"),
         ),
         (
             "echo >'outputs/back\\slash'",
-            &taken("outputs/back\\slash", "a path is written with `/` and must not hold `\\`"),
+            &refusal("outputs/back\\slash", "a path is written with `/` and must not hold `\\`"),
         ),
-        ("echo >'outputs/ space'", &taken("outputs/ space", "a name must not begin or end with space")),
+        ("echo >'outputs/ space'", &refusal("outputs/ space", "a name must not begin or end with space")),
         (
             "echo >outputs/README; echo >outputs/readme",
             "`outputs/README` and `outputs/readme` cannot stand side by side",
@@ -62,7 +62,7 @@ fn what_cannot_be_a_product_is_refused_by_name() {
         ("rmdir outputs; echo >outputs", "`outputs` is no folder any more"),
         (
             "p=outputs; for i in 1 2 3 4 5 6 7 8 9; do p=$p/$(printf '%0150d' 1); done; mkdir -p $p; echo >$p/x",
-            &taken(&format!("outputs{}", format!("/{:0150}", 1).repeat(7)), most),
+            &refusal(&format!("outputs{}", format!("/{:0150}", 1).repeat(7)), most),
         ),
     ] {
         let sentence = repo.refused(script);
@@ -88,11 +88,13 @@ fn too_many_and_too_large_are_refused_fast() {
     workspace.remove().unwrap();
 
     host.settings.max_product = 100;
-    let workspace = repo.workspace(&host);
-    fs::File::create(workspace.outputs().join("a")).unwrap().set_len(100).unwrap();
-    assert_eq!(capture(&workspace, &host).unwrap().outputs.len(), 1);
-    fs::File::create(workspace.outputs().join("sparse")).unwrap().set_len(1 << 40).unwrap();
-    let Err(Error::Refused(sentence)) = capture(&workspace, &host) else { panic!("a sparse output is captured") };
-    insta::assert_snapshot!(sentence, @"the output `outputs/sparse` has 1099511627776 bytes, more than the 100 that are taken");
-    workspace.remove().unwrap();
+    let second_workspace = repo.workspace(&host);
+    fs::File::create(second_workspace.outputs().join("a")).unwrap().set_len(100).unwrap();
+    assert_eq!(capture(&second_workspace, &host).unwrap().outputs.len(), 1);
+    fs::File::create(second_workspace.outputs().join("sparse")).unwrap().set_len(1 << 40).unwrap();
+    let Err(Error::Refused(second_sentence)) = capture(&second_workspace, &host) else {
+        panic!("a sparse output is captured")
+    };
+    insta::assert_snapshot!(second_sentence, @"the output `outputs/sparse` has 1099511627776 bytes, more than the 100 that are taken");
+    second_workspace.remove().unwrap();
 }

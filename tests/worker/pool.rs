@@ -17,7 +17,7 @@ use crate::worker::harness::{FORMATS, Repo, item, run};
 /// Everything that a worker can tell of a folder: kinds, modes, owners, number of links, content,
 /// but for times and numbers.
 fn look(dir: &Path) -> BTreeMap<String, String> {
-    let mut seen = BTreeMap::new();
+    let mut entries = BTreeMap::new();
     let mut folders = vec![dir.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).unwrap() {
@@ -36,10 +36,10 @@ fn look(dir: &Path) -> BTreeMap<String, String> {
                 String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned()
             };
             let links = if meta.is_dir() { 0 } else { meta.nlink() };
-            seen.insert(name, format!("{:o} {}:{} {links} {content}", meta.mode(), meta.uid(), meta.gid()));
+            entries.insert(name, format!("{:o} {}:{} {links} {content}", meta.mode(), meta.uid(), meta.gid()));
         }
     }
-    seen
+    entries
 }
 
 /// Tells a folder from another that was made after it was gone, which may be given the same number.
@@ -159,7 +159,7 @@ const LEFTOVERS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn what_a_worker_left_is_gone_and_the_rest_is_as_new() {
+fn reused_worktree_is_clean() {
     let pooled = is_pooled();
     for format in FORMATS {
         let repo = Repo::new(format);
@@ -171,7 +171,7 @@ fn what_a_worker_left_is_gone_and_the_rest_is_as_new() {
         let mut number = 1;
         for (what, script) in LEFTOVERS {
             // Twice, so that what was mended once is looked at again.
-            let (host, _dir) = host(&repo);
+            let (host, _host_dir) = host(&repo);
             let (workspace, spent) = next(&repo, &host, script, number);
             assert_eq!(look(&workspace.dir), expected, "{what}");
             assert_eq!(repo.git_in(&workspace.tree(), &["status", "--porcelain", "--ignored"]), "", "{what}");
@@ -184,11 +184,11 @@ fn what_a_worker_left_is_gone_and_the_rest_is_as_new() {
             repo.script(&workspace, "echo more >>a.txt; rm dir/b.txt; echo x >new");
             let patch = capture(&workspace, &host).unwrap().patch.expect("there is a change");
             workspace.recycle(&host).unwrap_or_else(|workspace| workspace.remove().unwrap());
-            let workspace = Workspace::create(&host, &run(), &item("edit/a"), number + 2, repo.head()).unwrap();
-            assert_eq!(look(&workspace.dir), expected, "{what}, the third time");
-            repo.script(&workspace, "echo more >>a.txt; rm dir/b.txt; echo x >new");
-            assert_eq!(capture(&workspace, &host).unwrap().patch, Some(patch), "{what}");
-            workspace.remove().unwrap();
+            let second_workspace = Workspace::create(&host, &run(), &item("edit/a"), number + 2, repo.head()).unwrap();
+            assert_eq!(look(&second_workspace.dir), expected, "{what}, the third time");
+            repo.script(&second_workspace, "echo more >>a.txt; rm dir/b.txt; echo x >new");
+            assert_eq!(capture(&second_workspace, &host).unwrap().patch, Some(patch), "{what}");
+            second_workspace.remove().unwrap();
             assert!(!repo.canary().exists(), "{what}");
             number += 3;
         }
@@ -196,7 +196,7 @@ fn what_a_worker_left_is_gone_and_the_rest_is_as_new() {
 }
 
 #[test]
-fn a_process_that_kept_a_file_writes_to_no_later_worktree() {
+fn open_file_of_a_process_reaches_no_later_worktree() {
     let repo = Repo::new("sha1");
     let (host, _dir) = host(&repo);
     let (workspace, _) = next(&repo, &host, "ln a.txt ../../../kept; ln run.sh outputs/kept", 1);
@@ -386,11 +386,11 @@ fn a_worktree_whose_worker_can_meet_others_is_not_used_again() {
     let mut linking = repo.host();
     linking.settings.root = host.settings.root.with_file_name("linking");
     linking.settings.link = vec!["linked".to_owned()];
-    for host in [host.reusing(false), linking] {
-        let workspace = Workspace::create(&host, &run(), &item("edit/a"), 1, repo.head()).unwrap();
+    for variant in [host.reusing(false), linking] {
+        let workspace = Workspace::create(&variant, &run(), &item("edit/a"), 1, repo.head()).unwrap();
         let spent = identity(&workspace);
-        workspace.recycle(&host).unwrap_err().remove().unwrap();
-        let next = Workspace::create(&host, &run(), &item("edit/a"), 2, repo.head()).unwrap();
+        workspace.recycle(&variant).unwrap_err().remove().unwrap();
+        let next = Workspace::create(&variant, &run(), &item("edit/a"), 2, repo.head()).unwrap();
         assert_ne!(identity(&next), spent);
         next.remove().unwrap();
     }

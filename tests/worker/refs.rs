@@ -325,7 +325,7 @@ fn inputs_and_outputs_are_hidden_from_git_and_from_nothing_else() {
 }
 
 #[test]
-fn what_tools_do_to_a_repository_works() {
+fn tools_can_use_the_repository() {
     let repo = repo("sha1");
     let host = repo.host();
     let workspace = made(&repo, &host, 1);

@@ -51,10 +51,10 @@ pub(super) fn run_until(
     control(sender);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let ended = runtime.block_on(agent::run(invocation, &mut transcript, receiver));
-    let (said, mut file) = transcript.finish().unwrap();
+    let (summary, mut file) = transcript.finish().unwrap();
     let mut bytes = Vec::new();
     std::io::Read::read_to_end(&mut file, &mut bytes).unwrap();
-    assert_eq!((said.sha256, said.size), (Digest::of(&bytes), bytes.len() as u64));
+    assert_eq!((summary.sha256, summary.size), (Digest::of(&bytes), bytes.len() as u64));
     (ended, String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -78,8 +78,8 @@ fn exit_output_and_environment() {
     assert_eq!((ended.exit, ended.cause), (Some(code(3)), Cause::Exited));
     assert!(text.contains("{\"in\":1}\n") && text.contains("err\n") && text.contains(dir.to_str().unwrap()));
     assert!(!text.contains("CARGO") && !text.contains("HOME="));
-    let (ended, _) = run(&shell(&dir, "kill -9 $$"), 100);
-    assert_eq!(ended.unwrap().exit, Some(Exit { code: None, signal: Some(9) }));
+    let (second_ended, _) = run(&shell(&dir, "kill -9 $$"), 100);
+    assert_eq!(second_ended.unwrap().exit, Some(Exit { code: None, signal: Some(9) }));
 }
 
 #[test]
@@ -117,11 +117,11 @@ fn a_flood_is_cut_and_counted_and_never_blocks() {
     assert!(text.len() <= 10_000 && text.starts_with("0123456789abcdef\n"));
     let last = text.lines().last().unwrap();
     let dropped: usize = last.split(' ').nth(1).unwrap().parse().unwrap();
-    let kept = text.len() - last.len() - 2;
-    assert_eq!(kept + dropped, 300_000_005, "{last}");
+    let written = text.len() - last.len() - 2;
+    assert_eq!(written + dropped, 300_000_005, "{last}");
     // One line without an end.
-    let (_, text) = run(&shell(&dir, "head -c 50000000 /dev/zero | tr '\\0' x"), 1 << 20);
-    assert!(text.ends_with("bytes were dropped]\n"));
+    let (_, second_text) = run(&shell(&dir, "head -c 50000000 /dev/zero | tr '\\0' x"), 1 << 20);
+    assert!(second_text.ends_with("bytes were dropped]\n"));
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
@@ -129,7 +129,7 @@ fn a_flood_is_cut_and_counted_and_never_blocks() {
 }
 
 #[test]
-fn closed_and_held_pipes_do_not_hang() {
+fn closed_and_inherited_pipes_do_not_hang() {
     let (_guard, dir) = dir();
     for script in ["exec >&- 2>&-; sleep 0.3", "sleep 100 & exit 0", "(trap '' TERM HUP; sleep 100) & echo started"] {
         let started = Instant::now();
@@ -149,40 +149,40 @@ fn time_out_and_cancel_end_the_group() {
     assert!(ended.duration_ms < 2000, "{ended:?}");
 
     invocation = shell(&dir, "trap '' TERM; echo on; while :; do sleep 0.1; done");
-    let (ended, _) = run_until(&invocation, 1000, |sender| {
+    let (cancelled, _) = run_until(&invocation, 1000, |sender| {
         std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(300));
             sender.send(true)
         });
     });
-    let ended = ended.unwrap();
-    assert_eq!((ended.exit.unwrap().signal, ended.cause), (Some(9), Cause::Cancelled));
-    assert!((2000..5000).contains(&ended.duration_ms), "{ended:?}");
+    let cancelled = cancelled.unwrap();
+    assert_eq!((cancelled.exit.unwrap().signal, cancelled.cause), (Some(9), Cause::Cancelled));
+    assert!((2000..5000).contains(&cancelled.duration_ms), "{cancelled:?}");
 
     // Cancelled before its start, and not cancelled at all.
-    let (ended, _) = run_until(&shell(&dir, "sleep 100"), 1000, |sender| assert!(!sender.send_replace(true)));
-    assert_eq!(ended.unwrap().cause, Cause::Cancelled);
-    let (ended, _) = run_until(&shell(&dir, "sleep 0.2"), 1000, drop);
-    let ended = ended.unwrap();
-    assert_eq!((ended.exit, ended.cause), (Some(code(0)), Cause::Exited));
+    let (cancelled_early, _) = run_until(&shell(&dir, "sleep 100"), 1000, |sender| assert!(!sender.send_replace(true)));
+    assert_eq!(cancelled_early.unwrap().cause, Cause::Cancelled);
+    let (ended_alone, _) = run_until(&shell(&dir, "sleep 0.2"), 1000, drop);
+    let ended_alone = ended_alone.unwrap();
+    assert_eq!((ended_alone.exit, ended_alone.cause), (Some(code(0)), Cause::Exited));
 }
 
 #[test]
-fn what_cannot_be_started_is_named() {
+fn failed_start_names_the_program() {
     let (_guard, dir) = dir();
-    let said = |argv: &[&str]| {
+    let start_error = |argv: &[&str]| {
         let mut invocation = shell(&dir, "");
         invocation.argv = argv.iter().map(|arg| (*arg).to_owned()).collect();
         run(&invocation, 1000).0.unwrap_err().to_string()
     };
-    insta::assert_snapshot!(said(&["./no-such-program"]), @"cannot start `./no-such-program`: there is no such program, or its interpreter is missing");
+    insta::assert_snapshot!(start_error(&["./no-such-program"]), @"cannot start `./no-such-program`: there is no such program, or its interpreter is missing");
     fs::write(dir.join("plain"), "x").unwrap();
-    insta::assert_snapshot!(said(&["./plain"]), @"cannot start `./plain`: it may not be executed, or a folder of PATH may not be entered");
+    insta::assert_snapshot!(start_error(&["./plain"]), @"cannot start `./plain`: it may not be executed, or a folder of PATH may not be entered");
     fs::set_permissions(dir.join("plain"), fs::Permissions::from_mode(0o755)).unwrap();
     fs::write(dir.join("plain"), "#!/no/such/interpreter\n").unwrap();
-    insta::assert_snapshot!(said(&["./plain"]), @"cannot start `./plain`: there is no such program, or its interpreter is missing");
-    insta::assert_snapshot!(said(&["true", &"x".repeat(5 << 20)]), @"cannot start `true`: its arguments and environment are too long");
-    insta::assert_snapshot!(said(&[]), @"the command is empty");
+    insta::assert_snapshot!(start_error(&["./plain"]), @"cannot start `./plain`: there is no such program, or its interpreter is missing");
+    insta::assert_snapshot!(start_error(&["true", &"x".repeat(5 << 20)]), @"cannot start `true`: its arguments and environment are too long");
+    insta::assert_snapshot!(start_error(&[]), @"the command is empty");
     let mut invocation = shell(&dir, "true");
     invocation.cwd = dir.join("gone");
     assert!(run(&invocation, 1000).0.unwrap_err().to_string().contains("gone"));

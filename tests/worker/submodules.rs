@@ -46,9 +46,9 @@ impl Modules {
         let _ = fs::remove_file(self.repo.canary());
         let captured = capture(&workspace, host);
         assert!(!self.repo.canary().exists(), "{script} was executed by the capture");
-        let seen = captured.is_ok().then(|| self.seen_by_git(&workspace.tree().join("libs/sub")));
+        let state = captured.is_ok().then(|| self.seen_by_git(&workspace.tree().join("libs/sub")));
         workspace.remove().unwrap();
-        (captured, seen)
+        (captured, state)
     }
 
     /// Puts files into a clean clone of the submodule, in the place of its own, and returns what
@@ -121,25 +121,25 @@ const EDITS: [&str; 13] = [
 ];
 
 #[test]
-fn what_is_changed_in_a_submodule_is_a_patch_that_stock_git_takes() {
+fn submodule_change_is_a_patch_for_stock_git() {
     for format in FORMATS {
         let modules = Modules::new(format);
         let host = modules.host();
         for script in EDITS {
-            let (captured, seen) = modules.captured(&host, script);
+            let (captured, state) = modules.captured(&host, script);
             let captured = captured.unwrap();
             assert!(captured.patch.is_none() && captured.outputs.is_empty(), "{script}");
             assert_eq!(captured.submodules.keys().map(FilePath::as_str).collect::<Vec<_>>(), [PATCH], "{script}");
             let product = captured.submodules.values().next().unwrap();
             let patch = host.store.read_blob(product.oid).unwrap();
             assert_eq!(product.sha256, git_handoff::model::digest::Digest::of(&patch));
-            assert_eq!(modules.applied(&patch), seen.unwrap(), "{format} {script}");
+            assert_eq!(modules.applied(&patch), state.unwrap(), "{format} {script}");
         }
     }
 }
 
 #[test]
-fn what_is_not_changed_is_no_product_and_the_repositorys_patch_names_no_commit() {
+fn unchanged_submodule_makes_no_product() {
     let modules = Modules::new("sha1");
     let host = modules.host();
     for script in
@@ -156,7 +156,7 @@ fn what_is_not_changed_is_no_product_and_the_repositorys_patch_names_no_commit()
 }
 
 #[test]
-fn what_is_changed_in_a_submodule_is_saved_as_it_would_be_handed_over() {
+fn salvaged_submodule_change_equals_the_product() {
     for format in FORMATS {
         let modules = Modules::new(format);
         let mut host = modules.host();
@@ -166,19 +166,19 @@ fn what_is_changed_in_a_submodule_is_saved_as_it_would_be_handed_over() {
             let script = "echo x >>a.txt; mkdir -p outputs/submodules/libs/sub.patch; echo x >outputs/submodules/libs/sub.patch/y
                  echo PRECIOUS >>libs/sub/a.txt; echo PRECIOUS >libs/sub/new";
             modules.repo.script(&workspace, script);
-            let seen = modules.seen_by_git(&workspace.tree().join("libs/sub"));
+            let state = modules.seen_by_git(&workspace.tree().join("libs/sub"));
             let saved = salvage(&workspace, &host).unwrap().unwrap();
             assert_eq!(saved.without, Vec::<String>::new());
             let patch = modules.repo.git(&["rev-parse", &format!("{}:outputs/{PATCH}", saved.tree)]);
             let patch = host.store.read_blob(patch.parse().unwrap()).unwrap();
-            assert_eq!(modules.applied(&patch), seen);
+            assert_eq!(modules.applied(&patch), state);
             workspace.remove().unwrap();
         }
     }
 }
 
 #[test]
-fn what_cannot_be_saved_of_a_submodule_is_told() {
+fn unsaved_submodule_work_is_reported() {
     let modules = Modules::new("sha1");
     let nested = "in the submodule \"libs/sub\": \"other\" is, or is named like, a nested git repository, which no patch \
                   can carry";
@@ -354,15 +354,15 @@ fn nothing_that_a_worker_leaves_in_a_submodule_is_run_or_believed() {
 #[test]
 fn nothing_is_looked_at_where_a_link_above_leads() {
     let modules = Modules::new("sha1");
-    let beside = modules.repo.dir.path().join("beside");
-    fs::create_dir_all(beside.join("sub/inner")).unwrap();
-    fs::write(beside.join("sub/private-name"), "").unwrap();
-    fs::write(beside.join("sub/inner/private-name"), "").unwrap();
+    let outside = modules.repo.dir.path().join("beside");
+    fs::create_dir_all(outside.join("sub/inner")).unwrap();
+    fs::write(outside.join("sub/private-name"), "").unwrap();
+    fs::write(outside.join("sub/inner/private-name"), "").unwrap();
     let (bare, mut checked_out, whole) = (modules.repo.host(), modules.repo.host(), modules.host());
     checked_out.settings.submodules = true;
     for host in [&bare, &checked_out, &whole] {
         for script in ["ln -s \"$OUT\" libs", "echo x >libs", "mkdir libs; ln -s \"$OUT/sub\" libs/sub"] {
-            let script = format!("OUT='{}'; rm -r libs; {script}", beside.display());
+            let script = format!("OUT='{}'; rm -r libs; {script}", outside.display());
             let refused = match modules.captured(host, &script).0 {
                 Err(Error::Refused(sentence)) => sentence,
                 other => panic!("{script}: {other:?}"),
@@ -394,8 +394,8 @@ fn limits_and_secrets_are_those_of_every_product() {
     host.settings.max_product = 1000;
     let large = modules.captured(&host, "head -c 2000 /dev/zero >libs/sub/large").0.unwrap_err().to_string();
     insta::assert_snapshot!(large, @r#"in the submodule "libs/sub": "large" is larger than 1000 bytes, the most that is taken"#);
-    let large = modules.captured(&host, "seq 400 >libs/sub/large").0.unwrap_err().to_string();
-    insta::assert_snapshot!(large, @r#"in the submodule "libs/sub": "large" is larger than 1000 bytes, the most that is taken"#);
+    let second_large = modules.captured(&host, "seq 400 >libs/sub/large").0.unwrap_err().to_string();
+    insta::assert_snapshot!(second_large, @r#"in the submodule "libs/sub": "large" is larger than 1000 bytes, the most that is taken"#);
 }
 
 #[test]

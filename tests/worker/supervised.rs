@@ -40,8 +40,8 @@ fn exited(code: i32) -> Exit {
 }
 
 #[test]
-fn one_that_says_it_is_anothers_is_ended_with_its_own_attempt() {
-    if !common::alone("worker::supervised::one_that_says_it_is_anothers_is_ended_with_its_own_attempt") {
+fn process_with_a_forged_attempt_ends_with_its_own() {
+    if !common::alone("worker::supervised::process_with_a_forged_attempt_ends_with_its_own") {
         return;
     }
     let (_guard, [one, other]) = attempts();
@@ -72,8 +72,8 @@ fn one_that_says_it_is_anothers_is_ended_with_its_own_attempt() {
 }
 
 #[test]
-fn only_the_supervisor_says_how_it_ended() {
-    if !common::alone("worker::supervised::only_the_supervisor_says_how_it_ended") {
+fn only_the_supervisor_reports_the_exit_status() {
+    if !common::alone("worker::supervised::only_the_supervisor_reports_the_exit_status") {
         return;
     }
     let (_guard, [dir, _]) = attempts();
@@ -130,7 +130,7 @@ time.sleep(100)' >/dev/null 2>&1 &
 }
 
 #[test]
-fn what_it_says_is_what_the_command_did() {
+fn supervisor_reports_the_exit_status_of_the_command() {
     let (_guard, [dir, _]) = attempts();
     for (script, exit) in [
         ("exit 0", Some(exited(0))),
@@ -153,25 +153,25 @@ fn what_it_says_is_what_the_command_did() {
 }
 
 #[test]
-fn a_command_that_cannot_start_is_named_and_not_its_supervisor() {
+fn failed_start_names_the_command_and_not_its_supervisor() {
     let (_guard, [dir, _]) = attempts();
     fs::write(dir.join("text"), "no program").unwrap();
     for program in ["/no/such/program", "no-such-program", "./text", "/", ""] {
         let invocation = Invocation { argv: vec![program.to_owned()], ..shell(&dir, "") };
-        let said = run(&invocation, 1000).0.unwrap_err().to_string();
-        assert!(said.starts_with(&format!("cannot start `{program}`: ")), "{program}: {said}");
+        let message = run(&invocation, 1000).0.unwrap_err().to_string();
+        assert!(message.starts_with(&format!("cannot start `{program}`: ")), "{program}: {message}");
     }
     let invocation = Invocation { cwd: dir.join("gone"), ..shell(&dir, "true") };
     assert!(matches!(run(&invocation, 1000).0, Err(Error::Directory(_))));
     // The program that should supervise is not there.
-    let invocation = Invocation { supervisor: Some("/no/such/program".into()), ..shell(&dir, "true") };
-    assert!(matches!(run(&invocation, 1000).0, Err(Error::Spawn { .. })));
-    let invocation = Invocation { supervisor: None, ..shell(&dir, "true") };
-    assert!(matches!(run(&invocation, 1000).0, Err(Error::Unsupervised)));
+    let broken_invocation = Invocation { supervisor: Some("/no/such/program".into()), ..shell(&dir, "true") };
+    assert!(matches!(run(&broken_invocation, 1000).0, Err(Error::Spawn { .. })));
+    let plain_invocation = Invocation { supervisor: None, ..shell(&dir, "true") };
+    assert!(matches!(run(&plain_invocation, 1000).0, Err(Error::Unsupervised)));
 }
 
 #[test]
-fn time_and_cancellation_are_told_to_the_command_first() {
+fn timeout_and_cancellation_signal_the_command_first() {
     let (_guard, [dir, _]) = attempts();
     let mut invocation = shell(&dir, "trap 'echo asked; exit 9' TERM; sleep 100 & wait");
     invocation.timeout = Duration::from_millis(500);
@@ -181,17 +181,17 @@ fn time_and_cancellation_are_told_to_the_command_first() {
     assert_eq!(text, "asked\n");
     invocation.argv[2] =
         "trap '' TERM; setsid sh -c 'trap \"\" TERM; sleep 100' & while :; do sleep 0.1; done".to_owned();
-    let ended = run(&invocation, 1000).0.unwrap();
-    assert_eq!((ended.exit, ended.cause), (Some(Exit { code: None, signal: Some(9) }), Cause::TimedOut));
+    let ended_first = run(&invocation, 1000).0.unwrap();
+    assert_eq!((ended_first.exit, ended_first.cause), (Some(Exit { code: None, signal: Some(9) }), Cause::TimedOut));
     invocation.timeout = Duration::from_secs(100);
-    let (ended, _) = run_until(&invocation, 1000, |cancel| {
+    let (ended_by_signal, _) = run_until(&invocation, 1000, |cancel| {
         std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(300));
             cancel.send(true).unwrap();
             std::thread::sleep(Duration::from_secs(10));
         });
     });
-    assert_eq!(ended.unwrap().cause, Cause::Cancelled);
+    assert_eq!(ended_by_signal.unwrap().cause, Cause::Cancelled);
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn when_the_driver_is_killed_nothing_below_it_lives_on() {
     driver.kill().unwrap();
     driver.wait().unwrap();
     let until = Instant::now() + Duration::from_secs(10);
-    while pids.iter().any(|pid| alive(pid)) {
+    while pids.iter().any(|process| alive(process)) {
         assert!(Instant::now() < until, "a worker lives on without its driver");
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -240,7 +240,7 @@ fn a_supervisor_is_in_a_session_of_its_own_before_it_is_anything() {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let invocation = Invocation { supervisor: Some(script), ..shell(&dir, "true") };
     assert!(matches!(run(&invocation, 1000).0, Err(Error::Supervisor(_))));
-    let said = fs::read_to_string(dir.join("said")).unwrap();
-    let numbers: Vec<&str> = said.split_whitespace().collect();
-    assert!(numbers.len() == 3 && numbers.iter().all(|number| *number == numbers[0]), "{said}");
+    let text = fs::read_to_string(dir.join("said")).unwrap();
+    let numbers: Vec<&str> = text.split_whitespace().collect();
+    assert!(numbers.len() == 3 && numbers.iter().all(|number| *number == numbers[0]), "{text}");
 }

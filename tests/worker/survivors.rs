@@ -95,8 +95,8 @@ fn no_other_process_is_touched() {
 }
 
 #[test]
-fn one_that_hides_from_everybody_is_ended_though_others_run() {
-    if !common::alone("worker::survivors::one_that_hides_from_everybody_is_ended_though_others_run") {
+fn hidden_process_is_ended_while_others_run() {
+    if !common::alone("worker::survivors::hidden_process_is_ended_while_others_run") {
         return;
     }
     // As attempts lie: each in the folder of its run, these in one folder.
@@ -177,9 +177,9 @@ fn an_environment_is_read_up_to_what_one_can_be() {
     }
     let (_guard, dir) = dir();
     let mut large = Command::new("python3").args(["-c", LARGE]).stdout(Stdio::piped()).spawn().unwrap();
-    let mut said = String::new();
-    BufReader::new(large.stdout.take().unwrap()).read_line(&mut said).unwrap();
-    assert_eq!(said, "0\n");
+    let mut environment = String::new();
+    BufReader::new(large.stdout.take().unwrap()).read_line(&mut environment).unwrap();
+    assert_eq!(environment, "0\n");
     let claimed = fs::File::open(format!("/proc/{}/environ", large.id())).unwrap();
     assert_eq!(std::io::copy(&mut claimed.take(5 << 20), &mut std::io::sink()).unwrap(), 5 << 20);
     assert!(!survivors::are_left(&dir));

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_ends_with_a_whole_word() {
+    fn cut_text_ends_with_a_whole_word() {
         assert_eq!(cut("three words here", 80), "three words here");
         assert_eq!(cut("three words here", 14), "three words…");
         assert_eq!(cut("three words here", 12), "three words…");

@@ -217,7 +217,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn what_is_below_a_process_is_found_however_deep() {
+    fn descendants_are_found_at_any_depth() {
         // Each waits for the next; the last prints its id.
         let script = "sh -c 'sh -c \"echo \\$\\$; read line; :\"; :'; :";
         let mut child =

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_of_an_overlay_has_a_device_in_its_place() {
+    fn excluded_files_of_an_overlay_become_devices() {
         use std::os::unix::fs::FileTypeExt as _;
         let (_folder, top) = cache();
         fs::create_dir(top.join("upper")).expect("a folder is made");

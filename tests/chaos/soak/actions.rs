@@ -165,7 +165,7 @@ impl Soak {
                 "repo",
                 &["verify", "--allow-partial", "--bundle", "../bundle"],
             );
-            assert!(verified.is_done(), "{}{}", verified.printed, verified.said);
+            assert!(verified.is_done(), "{}{}", verified.printed, verified.stderr);
         }
     }
 }

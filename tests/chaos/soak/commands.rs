@@ -14,10 +14,10 @@ use super::Soak;
 use crate::chaos::dice::Dice;
 use crate::common::{answers, program_path};
 
-/// How long a command is let be before it is asked to end.
+/// How long a command may run before it gets a signal.
 const LET_BE: Duration = Duration::from_secs(20);
 
-/// How long it may take to end once it was asked.
+/// How long it may take to end after a signal.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Where distributions have the library that gives a process another clock.
@@ -38,7 +38,7 @@ const STEPS: [&str; 6] = ["-3y", "-1h", "-20s", "+5s", "+20s", "+90s"];
 pub(super) struct Ended {
     pub(super) code: Option<i32>,
     pub(super) printed: String,
-    pub(super) said: String,
+    pub(super) stderr: String,
 }
 
 impl Ended {
@@ -84,10 +84,10 @@ impl Soak {
             let longest = if args[0] == "run" { 2_000_000 } else { 90_000 };
             (Duration::from_micros(dice.roll(0..longest)), *dice.pick(&signal), dice.once_in(2))
         });
-        let told =
+        let description =
             format!("{number} in {place}: {} {limit:?} {:?} {kill:?}", args.join(" "), clock.map(|clock| clock.1));
         let mut ledger = self.ledger();
-        ledger.tell(told.clone());
+        ledger.tell(description.clone());
         ledger.count("commands", args[0]);
         if let Some((flag, _)) = limit {
             ledger.count("limits", flag);
@@ -100,52 +100,52 @@ impl Soak {
         command.stdout(File::create(&paths[0]).unwrap()).stderr(File::create(&paths[1]).unwrap());
         let mut child = command.spawn().unwrap();
         let began = Instant::now();
-        let mut asked = kill;
+        let mut pending_kill = kill;
         let mut corrected = clock.is_none();
         let status = loop {
             if let Some(status) = child.try_wait().unwrap() {
                 break status;
             }
             let elapsed = began.elapsed();
-            if let Some((_, (name, signal), everybody)) = asked.filter(|(delay, ..)| elapsed >= *delay) {
-                asked = None;
-                send(&child, signal, everybody);
-                let mut ledger = self.ledger();
-                ledger.count("kills", args[0]);
-                ledger.count("signals", name);
+            if let Some((_, (name, kill_signal), everybody)) = pending_kill.filter(|(delay, ..)| elapsed >= *delay) {
+                pending_kill = None;
+                send(&child, kill_signal, everybody);
+                let mut second_ledger = self.ledger();
+                second_ledger.count("kills", args[0]);
+                second_ledger.count("signals", name);
             }
             // The clock is put right while it runs.
             if !corrected && elapsed > Duration::from_millis(200) {
                 corrected = true;
                 let _ = fs::write(&stepped, "+0s");
             }
-            if elapsed >= LET_BE && asked.is_none() && elapsed < LET_BE + Duration::from_millis(50) {
+            if elapsed >= LET_BE && pending_kill.is_none() && elapsed < LET_BE + Duration::from_millis(50) {
                 send(&child, Signal::TERM, false);
                 self.ledger().count("ended early", args[0]);
             }
-            assert!(elapsed < LET_BE + PATIENCE, "it does not end: {told}");
+            assert!(elapsed < LET_BE + PATIENCE, "it does not end: {description}");
             std::thread::sleep(Duration::from_millis(2));
         };
-        self.ended(status, &told, limit.is_some(), &paths)
+        self.ended(status, &description, limit.is_some(), &paths)
     }
 
-    fn ended(&self, status: ExitStatus, told: &str, limited: bool, paths: &[std::path::PathBuf; 2]) -> Ended {
+    fn ended(&self, status: ExitStatus, description: &str, limited: bool, paths: &[std::path::PathBuf; 2]) -> Ended {
         let read = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
-        let ended = Ended { code: status.code(), printed: read(&paths[0]), said: read(&paths[1]) };
-        let panicked = ended.said.contains("panicked at") || matches!(ended.code, Some(70 | 101));
-        assert!(!panicked || limited, "a panic in {told}:\n{}", ended.said);
+        let ended = Ended { code: status.code(), printed: read(&paths[0]), stderr: read(&paths[1]) };
+        let panicked = ended.stderr.contains("panicked at") || matches!(ended.code, Some(70 | 101));
+        assert!(!panicked || limited, "a panic in {description}:\n{}", ended.stderr);
         let mut ledger = self.ledger();
         ledger.tell(format!(
             "    {status}: {}",
-            ended.said.lines().rfind(|line| line.starts_with("error")).unwrap_or_default()
+            ended.stderr.lines().rfind(|line| line.starts_with("error")).unwrap_or_default()
         ));
-        for line in ended.said.lines().filter(|line| line.contains("could not be saved and stays in")) {
+        for line in ended.stderr.lines().filter(|line| line.contains("could not be saved and stays in")) {
             ledger.count("work put aside", line.rsplit_once("-unsaved: ").map_or(line, |(_, why)| why));
         }
         if panicked {
             ledger.count(
                 "panics under a limit",
-                ended.said.lines().find(|line| line.contains("panicked")).unwrap_or("?"),
+                ended.stderr.lines().find(|line| line.contains("panicked")).unwrap_or("?"),
             );
         }
         for path in paths {
@@ -170,14 +170,14 @@ impl Soak {
         let output = command.args(args).output().unwrap();
         answers::hold(&command, &output);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Ended { code: output.status.code(), printed: text(&output.stdout), said: text(&output.stderr) }
+        Ended { code: output.status.code(), printed: text(&output.stdout), stderr: text(&output.stderr) }
     }
 
     /// Gives a command in fine weather that must end with 0; returns what it prints.
     #[track_caller]
     pub(super) fn succeeds(&self, program: &str, place: &str, args: &[&str]) -> String {
         let ended = self.calmly(program, place, args);
-        assert!(ended.is_done(), "{program} {args:?} in {place}: {:?}\n{}{}", ended.code, ended.printed, ended.said);
+        assert!(ended.is_done(), "{program} {args:?} in {place}: {:?}\n{}{}", ended.code, ended.printed, ended.stderr);
         ended.printed
     }
 }

@@ -19,12 +19,12 @@ impl Disk {
     pub(super) fn new(at: &Path) -> Option<Self> {
         let options = format!("size={SIZE}");
         let output = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "git-handoff-test"]).arg(at).output();
-        let said = match output {
+        let reason = match output {
             Ok(output) if output.status.success() => return Some(Self { at: at.to_owned(), full: Mutex::new(()) }),
             Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
             Err(error) => error.to_string(),
         };
-        eprintln!("no disk is full in this soak: that needs a file system to be mounted: {}", said.trim());
+        eprintln!("no disk is full in this soak: that needs a file system to be mounted: {}", reason.trim());
         None
     }
 

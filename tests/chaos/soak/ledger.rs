@@ -5,13 +5,13 @@ use std::fmt;
 
 use super::workers::Fate;
 
-/// How many of the last commands are told when something fails.
+/// How many of the last commands a failure prints.
 const TOLD: usize = 40;
 
 /// A run whose submission was attempted.
 pub(super) struct Submitted {
     pub(super) fates: BTreeMap<String, Fate>,
-    /// Whether the submit said that it was there.
+    /// Whether the submit reported it.
     pub(super) acknowledged: bool,
     /// Whether it was driven while a disk was full or a limit stood, which may cost an item its
     /// attempts.

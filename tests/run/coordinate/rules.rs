@@ -9,7 +9,7 @@ use git_handoff::model::rule::values::Values;
 use git_handoff::plan::validate::validate;
 use serde_json::{Value, json};
 
-use super::{name, parsed, rule, seen};
+use super::{document_states, name, parsed, rule};
 use crate::common::repo::item;
 
 /// Validates a plan of one item with these rules.
@@ -17,7 +17,7 @@ fn problems(rules: &Value, queue: Option<&str>) -> Vec<String> {
     let plan = json!({ "id": "r", "rules": rules, "items": [
         { "id": "a", "executor": "command", "inputs": { "command": ["true"] },
           "produces": [{ "kind": "document", "name": "made", "path": "made" }] }] });
-    let catalog = Catalog { queue_rules: queue.map(|rules| rules.as_bytes().to_vec()), ..Catalog::default() };
+    let catalog = Catalog { queue_rules: queue.map(|run_rules| run_rules.as_bytes().to_vec()), ..Catalog::default() };
     match validate(plan.to_string().as_bytes(), &catalog) {
         Ok(_) => Vec::new(),
         Err(problems) => problems.iter().map(|problem| format!("{} {}", problem.code, problem.path)).collect(),
@@ -25,7 +25,7 @@ fn problems(rules: &Value, queue: Option<&str>) -> Vec<String> {
 }
 
 #[test]
-fn what_is_wrong_with_a_rule_is_said_with_its_place() {
+fn invalid_rule_is_reported_with_its_position() {
     let when = |when: Value| rule("p", &when);
     let condition = |more: Value| {
         let mut condition = json!({ "document": "d", "pointer": "/a", "op": "<", "value": 8 });
@@ -126,7 +126,7 @@ fn what_is_wrong_with_a_rule_is_said_with_its_place() {
 }
 
 #[test]
-fn the_rules_of_a_queue_are_held_to_the_same() {
+fn rules_of_a_queue_are_validated_too() {
     let own = json!([rule("p", &json!({}))]);
     assert!(problems(&own, Some(&json!([rule("q", &json!({}))]).to_string())).is_empty());
     assert_eq!(problems(&own, Some("[{}")), ["bad-rule queue.rules"]);
@@ -141,7 +141,7 @@ fn holds(document: &str, pointer: &str, op: &str, value: &Value) -> bool {
     let condition = json!({ "document": "d", "pointer": pointer, "op": op, "value": value });
     let rule = parsed(&rule("p", &json!({ "if": [condition] })));
     let read = |_: &_| Ok::<_, Infallible>(Arc::new(Values::of(Some(document.as_bytes()), [pointer].into_iter())));
-    rule.checks(&seen(&[("d", document)]), read).unwrap().iter().all(|check| check.holds)
+    rule.checks(&document_states(&[("d", document)]), read).unwrap().iter().all(|check| check.holds)
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn every_operator_compares_as_documented() {
 }
 
 #[test]
-fn what_cannot_be_compared_does_not_hold() {
+fn incomparable_values_do_not_match() {
     let equal = |document: &str, pointer: &str| {
         holds(document, pointer, "==", &json!(1)) || holds(document, pointer, "!=", &json!(2))
     };
@@ -188,7 +188,9 @@ fn what_cannot_be_compared_does_not_hold() {
     }
     let large = parsed(&rule("p", &json!({ "if": [{ "document": "d", "pointer": "", "op": "==", "value": 1 }] })));
     let checks = large
-        .checks(&seen(&[("d", "1")]), |_: &_| Ok::<_, Infallible>(Arc::new(Values::of(None, [""].into_iter()))))
+        .checks(&document_states(&[("d", "1")]), |_: &_| {
+            Ok::<_, Infallible>(Arc::new(Values::of(None, [""].into_iter())))
+        })
         .unwrap();
     assert!(!checks[0].holds, "{checks:?}");
     insta::assert_snapshot!(checks[0].found, @"d == 1: d has more than 16777216 bytes");
@@ -218,18 +220,19 @@ fn numbers_compare_exactly_however_long_they_are() {
 
 #[test]
 fn a_literal_that_would_be_compared_as_another_number_is_refused() {
-    let said = |value: &str| {
+    let refusals = |value: &str| {
         let when = json!({ "if": [{ "document": "d", "pointer": "", "op": ">=", "value": "VALUE" }] });
         let plan = json!({ "id": "r", "items": [item("a", "true")], "rules": [rule("p", &when)] });
         let plan = plan.to_string().replace("\"VALUE\"", value);
         let problems = git_handoff::plan::parse(plan.as_bytes()).map(drop).err();
         let own = format!("[{}]", rule("p", &when)).replace("\"VALUE\"", value);
         let in_queue = git_handoff::plan::parse_rules(own.as_bytes()).map(drop).err();
-        let shown = |problems: Problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-        (problems.map(shown), in_queue.map(shown))
+        let join =
+            |listed_problems: Problems| listed_problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+        (problems.map(join), in_queue.map(join))
     };
     for fine in ["0.8", "0.80", "8e-1", "0.30000000000000004", "9007199254740991", "-0.0", "5e-324", "1e3"] {
-        assert_eq!(said(fine), (None, None), "{fine}");
+        assert_eq!(refusals(fine), (None, None), "{fine}");
     }
     for (lost, read) in [
         ("0.12345678901234567890", "0.12345678901234568"),
@@ -239,18 +242,22 @@ fn a_literal_that_would_be_compared_as_another_number_is_refused() {
     ] {
         let why =
             format!("[0].when.if[0].value: the number {lost} has too many digits: it would be compared as {read}");
-        assert_eq!(said(lost), (Some(format!("bad-rule at rules{why}")), Some(format!("bad-rule at {why}"))), "{lost}");
+        assert_eq!(
+            refusals(lost),
+            (Some(format!("bad-rule at rules{why}")), Some(format!("bad-rule at {why}"))),
+            "{lost}"
+        );
     }
-    let why = said("917204512345678901").0.unwrap();
+    let why = refusals("917204512345678901").0.unwrap();
     insta::assert_snapshot!(why, @"not-json at rules[0].when.if[0].value: the integer 917204512345678901 is beyond ±(2^53−1), so readers would disagree about it; bad-rule at rules[0].when.if[0].value: expected a number, as this operator compares, found null");
 }
 
 #[test]
-fn presence_is_all_that_documents_without_conditions_are_asked_for() {
+fn document_without_conditions_only_needs_to_exist() {
     let rule = parsed(&rule("p", &json!({ "present": ["a", "b/c"], "absent": ["d"] })));
     let fires = |documents: &[(&str, &str)]| {
         let read = |_: &_| -> Result<_, Infallible> { panic!("nothing is read") };
-        rule.checks(&seen(documents), read).unwrap().iter().all(|check| check.holds)
+        rule.checks(&document_states(documents), read).unwrap().iter().all(|check| check.holds)
     };
     assert!(fires(&[("a", "1"), ("b/c", "1"), ("e", "1")]));
     assert!(!fires(&[("a", "1")]));
@@ -258,17 +265,17 @@ fn presence_is_all_that_documents_without_conditions_are_asked_for() {
 }
 
 #[test]
-fn an_item_is_named_after_its_rule_and_what_the_rule_saw() {
+fn created_item_id_depends_on_rule_and_documents() {
     let rule = parsed(&rule("p", &json!({ "present": ["a"], "absent": ["gone"] })));
-    let id = |documents: &[(&str, &str)]| rule.item(&seen(documents)).unwrap().id.to_string();
+    let id = |documents: &[(&str, &str)]| rule.item(&document_states(documents)).unwrap().id.to_string();
     // The vector of docs/reference/format.md.
     assert_eq!(id(&[("a", "1")]), "p-73da8b753180");
     let text = std::fs::read_to_string("docs/reference/format.md").unwrap();
-    let definition = git_handoff::model::extension::definition(&rule.item(&seen(&[("a", "1")])).unwrap());
+    let definition = git_handoff::model::extension::definition(&rule.item(&document_states(&[("a", "1")])).unwrap());
     assert!(text.contains(std::str::from_utf8(&definition).unwrap()));
     assert_eq!(id(&[("a", "1"), ("unlooked", "x")]), id(&[("a", "1")]));
     assert_ne!(id(&[("a", "2")]), id(&[("a", "1")]));
-    let mut second = seen(&[("a", "1")]);
+    let mut second = document_states(&[("a", "1")]);
     second.get_mut(&name("a")).unwrap().revision = 2;
     assert_ne!(rule.item(&second).unwrap().id.to_string(), id(&[("a", "1")]));
 }

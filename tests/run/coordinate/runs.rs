@@ -54,8 +54,11 @@ fn a_run_goes_round_until_no_rule_fires_and_then_seals_itself() {
     repo.is_intact("r");
     repo.is_clean();
     // A finished run is explained and refused.
-    let said = answer(&repo, &["coordinate", "r", "--explain", "--json"]);
-    assert_eq!((&said["recorded"], said["rules"][0]["created"].as_array().unwrap().len()), (&json!(false), 3));
+    let coordinate_answer = answer(&repo, &["coordinate", "r", "--explain", "--json"]);
+    assert_eq!(
+        (&coordinate_answer["recorded"], coordinate_answer["rules"][0]["created"].as_array().unwrap().len()),
+        (&json!(false), 3)
+    );
     let refused = repo.env.handoff(["coordinate", "r"]).exit(1);
     insta::assert_snapshot!(refused.stderr, @r#"
     error: the run "r" is sealed; nothing can follow
@@ -70,18 +73,18 @@ fn at_most_ends_what_would_go_on_for_ever() {
     rules["rules"][0]["create"]["inputs"]["command"] = json!("echo 0 >outputs/out");
     rules["rules"][0]["when"]["atMost"] = json!(3);
     submit(&repo, "r", &[source("echo 0 >outputs/out")], &rules).success();
-    let said = repo.env.handoff(["run", "r"]).exit(4).stderr;
-    insta::assert_snapshot!(find_line(&said, "the rule again stopped short: "), @"the rule again stopped short: it created 3 of at most 3");
+    let stderr = repo.env.handoff(["run", "r"]).exit(4).stderr;
+    insta::assert_snapshot!(find_line(&stderr, "the rule again stopped short: "), @"the rule again stopped short: it created 3 of at most 3");
     assert_eq!(repo.items("r").len(), 4, "one revision after the other, each of the same bytes");
     assert!(!repo.is_sealed("r"), "it can go on");
-    let said: Value = serde_json::from_str(&repo.env.handoff(["--json", "run", "r"]).exit(4).stdout).unwrap();
-    assert_eq!((&said["settled"], said["stoppedShort"]["again"].is_string()), (&json!(true), true), "{said}");
+    let answer: Value = serde_json::from_str(&repo.env.handoff(["--json", "run", "r"]).exit(4).stdout).unwrap();
+    assert_eq!((&answer["settled"], answer["stoppedShort"]["again"].is_string()), (&json!(true), true), "{answer}");
     repo.env.handoff(["close", "r"]).success();
     repo.is_intact("r");
 }
 
 #[test]
-fn what_a_rule_looks_for_and_is_nowhere_stops_a_run_short() {
+fn missing_pointer_of_a_rule_stops_the_run() {
     let repo = TestRepo::new();
     let rules = |pointer: &str| {
         let condition = json!({ "document": "score", "pointer": pointer, "op": "<", "value": 5 });
@@ -92,8 +95,8 @@ fn what_a_rule_looks_for_and_is_nowhere_stops_a_run_short() {
     repo.env.handoff(["run", "right"]).success();
     assert!(repo.is_sealed("right"), "a comparison that is false is a rule that does not apply");
     submit(&repo, "wrong", &[review], &rules("/grade")).success();
-    let said = repo.env.handoff(["run", "wrong"]).exit(4).stderr;
-    insta::assert_snapshot!(said, @r#"
+    let stderr = repo.env.handoff(["run", "wrong"]).exit(4).stderr;
+    insta::assert_snapshot!(stderr, @r#"
     ▶ source  attempt 1
     ✓ source  done in 0ms, 2 products
     the rule again stopped short: score/grade < 5: there is nothing at "/grade"
@@ -134,8 +137,8 @@ fn coordinate_adds_and_does_not_run() {
     assert_eq!(entries.len(), 2);
     assert_eq!(entries[1]["cause"], json!({ "rule": "first" }));
     let created = entries[1]["items"].as_object().unwrap().keys().next().unwrap();
-    let shown = answer(&repo, &["show", "--json", &format!("r/{created}")]);
-    assert_eq!(shown["added"], json!({ "entry": 1, "cause": { "rule": "first" } }));
+    let show_answer = answer(&repo, &["show", "--json", &format!("r/{created}")]);
+    assert_eq!(show_answer["added"], json!({ "entry": 1, "cause": { "rule": "first" } }));
     let logged = repo.env.handoff(["log", "r"]).success();
     assert!(logged.trim_end().ends_with(&format!("run.extended {created}  added by rule first")), "{logged}");
     let after = repo.refs();
@@ -162,8 +165,8 @@ fn of_many_coordinators_at_once_each_item_is_created_by_one() {
         submit(&repo, &run, &[item("a", "true")], &json!({ "rules": rules })).success();
         let started: Vec<Driver> = (0..4).map(|_| repo.start(&["coordinate", &run, "--json"])).collect();
         for ended in started {
-            let (status, said) = ended.wait();
-            assert!(status.success(), "{said}");
+            let (status, output) = ended.wait();
+            assert!(status.success(), "{output}");
         }
         let entries = repo.entries(&run);
         let created: Vec<&String> =
@@ -212,7 +215,7 @@ fn a_run_does_not_grow_beyond_what_is_allowed() {
 }
 
 #[test]
-fn what_waits_for_a_lost_item_is_skipped_though_it_was_added_later() {
+fn later_item_behind_a_lost_one_is_skipped() {
     let repo = TestRepo::new();
     let mut rules = json!({ "rules": [rule("more", &json!({ "present": ["score"] }))] });
     rules["rules"][0]["create"]["depends_on"] = json!(["lost"]);
@@ -246,7 +249,7 @@ fn an_open_ended_run_takes_items_until_it_is_closed() {
     let again = extend(std::slice::from_ref(&needs)).exit(0);
     insta::assert_snapshot!(again.stderr, @"the run has all of these items already; nothing changed");
     let ghost = "unknown-dependency at items[1].depends_on[0]: there is no item \"ghost\" in this run";
-    for (items, said) in [
+    for (items, message) in [
         (vec![item("a", "false")], "duplicate-id at items[0].id: another item has the id \"a\""),
         (vec![item("d", "true"), after("e", &["ghost"], "true")], ghost),
         (
@@ -256,7 +259,7 @@ fn an_open_ended_run_takes_items_until_it_is_closed() {
         (vec![], "no-items at items: a plan has at least one item"),
     ] {
         let refused = extend(&items).exit(1);
-        assert_eq!(refused.stdout, format!("{said}\n"));
+        assert_eq!(refused.stdout, format!("{message}\n"));
     }
     repo.env.write("other.json", &json!({ "id": "other", "items": [item("z", "true")] }).to_string());
     let other = repo.env.handoff(["extend", "r", "../other.json"]).exit(1);
@@ -297,8 +300,8 @@ fn a_document_that_is_put_while_a_run_is_driven_makes_its_rules_fire() {
         repo.env.write("approval", text);
         repo.env.handoff(["doc", "put", "r", "approval", "../approval"]).success();
     }
-    let (status, said) = driver.wait();
-    assert!(status.success(), "{said}");
+    let (status, output) = driver.wait();
+    assert!(status.success(), "{output}");
     let items = repo.items("r");
     assert_eq!(items.len(), 2, "only the revision that says who fired the rule: {items:?}");
     repo.is_intact("r");
@@ -344,7 +347,7 @@ fn documents_come_with_the_evidence_to_a_clone_without_blobs() {
 }
 
 #[test]
-fn what_is_added_while_a_run_is_driven_is_taken_in() {
+fn driver_runs_items_added_meanwhile() {
     let repo = TestRepo::new();
     let slow = item("slow", "touch \"$HOME/../up\"; while ! test -f \"$HOME/../go\"; do sleep 0.02; done");
     submit(&repo, "r", &[slow], &json!({ "openEnded": true })).success();
@@ -352,8 +355,8 @@ fn what_is_added_while_a_run_is_driven_is_taken_in() {
     crate::common::repo::wait_for("the item", || repo.path("up").exists());
     repo.env.write("more.json", &json!({ "id": "r", "items": [item("added", "touch \"$HOME/../go\"")] }).to_string());
     repo.env.handoff(["extend", "r", "../more.json"]).success();
-    let (status, said) = driver.wait();
-    assert!(status.success(), "{said}");
+    let (status, output) = driver.wait();
+    assert!(status.success(), "{output}");
     assert!(repo.items("r").values().all(|item| item.status == "done"));
     repo.ends_intact("r");
 }

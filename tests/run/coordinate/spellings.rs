@@ -31,7 +31,7 @@ fn ways() -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn what_a_rule_creates_is_one_item_however_it_is_written() {
+fn rule_spelling_does_not_change_the_created_item() {
     for (what, way) in ways() {
         let repo = TestRepo::new();
         let mut rule = rule("more", &json!({}));
@@ -50,7 +50,7 @@ fn what_a_rule_creates_is_one_item_however_it_is_written() {
 }
 
 #[test]
-fn what_is_added_by_hand_is_there_when_it_is_added_again() {
+fn extend_is_idempotent() {
     for (what, way) in ways() {
         let repo = TestRepo::new();
         write(&repo, "r.json", &json!({ "id": "r", "items": [made()], "openEnded": true }));
@@ -78,10 +78,10 @@ fn an_item_that_differs_is_still_another() {
     let repo = TestRepo::new();
     write(&repo, "r.json", &json!({ "id": "r", "items": [made()], "openEnded": true }));
     repo.env.handoff(["submit", "../r.json"]).success();
-    for (number, wanted) in [(json!(1), 0), (json!(2), 1), (json!("1"), 1)] {
+    for (number, expected_code) in [(json!(1), 0), (json!(2), 1), (json!("1"), 1)] {
         let more = json!({ "id": "more", "executor": "command", "inputs": { "command": "true", "n": number } });
         write(&repo, "more.json", &json!({ "id": "r", "items": [more] }));
-        let said = repo.env.handoff(["extend", "r", "../more.json"]).exit(wanted);
-        assert!(wanted == 0 || said.stdout.contains("duplicate-id"), "{said}");
+        let output = repo.env.handoff(["extend", "r", "../more.json"]).exit(expected_code);
+        assert!(expected_code == 0 || output.stdout.contains("duplicate-id"), "{output}");
     }
 }

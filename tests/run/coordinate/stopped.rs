@@ -26,8 +26,8 @@ fn stopped(rule: &str, reason: &str) -> Value {
 
 /// Returns what a command answers in JSON, with its exit code.
 fn answer(repo: &TestRepo, arguments: &[&str], code: i32) -> Value {
-    let said = repo.env.handoff([&["--json"], arguments].concat()).exit(code).stdout;
-    serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}"))
+    let stdout = repo.env.handoff([&["--json"], arguments].concat()).exit(code).stdout;
+    serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stdout}"))
 }
 
 /// Every view of a run, with how it ends; `open` is how those end that ask for a seal.
@@ -53,9 +53,9 @@ fn a_run_whose_rule_may_do_no_more_is_partial_while_it_is_open_and_when_it_is_se
     let repo = TestRepo::new();
     let start = [source("echo '{\"score\": 1}' >outputs/out")];
     submit(&repo, "r", &start, &review()).success();
-    let said = repo.env.handoff(["run", "r"]).exit(4).stderr;
+    let stderr = repo.env.handoff(["run", "r"]).exit(4).stderr;
     let stopped_short = format!("the rule polish stopped short: {REASON}");
-    assert!(said.lines().any(|line| line == stopped_short), "{said}");
+    assert!(stderr.lines().any(|line| line == stopped_short), "{stderr}");
     assert!(!repo.is_sealed("r"), "it can go on");
     assert!(views(&repo, "r", true).iter().all(|view| *view == stopped("polish", REASON)));
     let words = format!("r: 3 of 3 done, rule polish stopped: {REASON}, PARTIAL\n");
@@ -68,8 +68,8 @@ fn a_run_whose_rule_may_do_no_more_is_partial_while_it_is_open_and_when_it_is_se
     assert!(views(&repo, "r", false).iter().all(|view| *view == stopped("polish", REASON)));
     let seal = repo.env.git(["show", "--no-patch", "--format=%B", "refs/handoff/runs/r"]).success();
     assert!(seal.contains(&format!("\"stopped\": {{\n  \"polish\": \"{REASON}\"\n }}")), "{seal}");
-    let words = format!("r: 3 of 3 done, rule polish stopped: {REASON}, sealed, PARTIAL\n");
-    assert!(repo.env.handoff(["status", "r"]).success().ends_with(&words));
+    let second_words = format!("r: 3 of 3 done, rule polish stopped: {REASON}, sealed, PARTIAL\n");
+    assert!(repo.env.handoff(["status", "r"]).success().ends_with(&second_words));
     let verified = repo.env.handoff(["verify", "r"]).exit(4).stdout;
     assert_eq!(verdict(&verified), "─ INTACT · tamper-detecting PARTIAL");
     assert!(verified.contains(&format!("✗ outcome    3 of 3 done, rule polish stopped: {REASON}\n")), "{verified}");
@@ -84,8 +84,8 @@ fn a_run_whose_rule_may_do_no_more_is_partial_while_it_is_open_and_when_it_is_se
 fn closing_while_driving_ends_as_the_run_does() {
     let repo = TestRepo::new();
     submit(&repo, "r", &[source("echo '{\"score\": 1}' >outputs/out")], &review()).success();
-    let said = repo.env.handoff(["run", "--close", "r"]).exit(4);
-    assert!(said.stdout.contains("sealed, PARTIAL\n"), "{said}");
+    let output = repo.env.handoff(["run", "--close", "r"]).exit(4);
+    assert!(output.stdout.contains("sealed, PARTIAL\n"), "{output}");
     assert!(views(&repo, "r", false).iter().all(|view| *view == stopped("polish", REASON)));
     // One that came to its end is as good as ever.
     submit(&repo, "good", &[source("echo '{\"score\": 9}' >outputs/out")], &review()).success();
@@ -112,10 +112,10 @@ fn a_document_that_cannot_be_compared_stops_a_run_as_well() {
     ] {
         submit(&repo, run, &[source(&format!("echo '{document}' >outputs/out"))], &review()).success();
         repo.env.handoff(["run", run]).ends(4);
-        let shown = answer(&repo, &["status", run], 0);
-        assert_eq!(shown["outcome"]["stopped"], stopped("polish", reason), "{run}: {shown}");
-        let also = shown["outcome"]["alsoStopped"].as_array().unwrap();
-        assert_eq!((also.len(), &also[0]["rule"]), (1, &json!("publish")), "{run}: {shown}");
+        let status_answer = answer(&repo, &["status", run], 0);
+        assert_eq!(status_answer["outcome"]["stopped"], stopped("polish", reason), "{run}: {status_answer}");
+        let also = status_answer["outcome"]["alsoStopped"].as_array().unwrap();
+        assert_eq!((also.len(), &also[0]["rule"]), (1, &json!("publish")), "{run}: {status_answer}");
         repo.env.handoff(["run", "--close", run]).ends(4);
         let report = answer(&repo, &["verify", run], 4);
         assert_eq!(report["outcome"]["stopped"], stopped("polish", reason), "{run}: {report}");
@@ -141,15 +141,15 @@ fn a_long_number_stops_no_rule() {
         submit(&repo, run, &[source], &rules).success();
         repo.env.handoff(["run", run]).success();
         let created: Vec<String> = repo.items(run).into_keys().filter(|id| id.contains('-')).collect();
-        let wanted = if made == "polish" { 2 } else { 1 };
-        assert_eq!(created.len(), wanted, "{run}: {created:?}");
+        let expected = if made == "polish" { 2 } else { 1 };
+        assert_eq!(created.len(), expected, "{run}: {created:?}");
         assert!(created.iter().any(|id| id.starts_with(made)), "{run}: {created:?}");
         repo.is_intact(run);
     }
 }
 
 #[test]
-fn a_document_that_no_rule_can_compare_is_told_when_it_is_put() {
+fn doc_put_warns_about_an_incomparable_document() {
     let repo = TestRepo::new();
     let plan = json!({ "rules": review()["rules"], "openEnded": true });
     submit(&repo, "r", &[item("a", "true")], &plan).success();
@@ -165,9 +165,9 @@ fn a_document_that_no_rule_can_compare_is_told_when_it_is_put() {
             format!("warning: the rule {rule} cannot compare this revision: score/score {op} 8: {reason}")
         };
         assert_eq!(warned, [warning("polish", "<"), warning("publish", ">=")], "{put}");
-        let put = answer(&repo, &["doc", "put", "r", "score", "../score"], 0);
+        let doc_put = answer(&repo, &["doc", "put", "r", "score", "../score"], 0);
         let reason = format!("score/score < 8: {reason}");
-        assert_eq!(put["uncompared"][0], stopped("polish", &reason), "{put}");
+        assert_eq!(doc_put["uncompared"][0], stopped("polish", &reason), "{doc_put}");
     }
     for fine in ["{\"score\": 917204512345678901}", "{\"other\": 1}"] {
         repo.env.write("score", fine);
@@ -180,7 +180,7 @@ fn a_document_that_no_rule_can_compare_is_told_when_it_is_put() {
 }
 
 #[test]
-fn a_run_that_is_closed_before_its_rules_are_done_says_which() {
+fn close_lists_unfinished_rules() {
     let repo = TestRepo::new();
     let plan = json!({ "rules": review()["rules"], "openEnded": true });
     submit(&repo, "r", &[item("a", "true")], &plan).success();
@@ -198,13 +198,13 @@ fn a_run_that_is_closed_before_its_rules_are_done_says_which() {
 }
 
 #[test]
-fn what_a_pattern_made_a_run_say_names_its_rule_too() {
+fn pattern_outcome_names_its_rule() {
     let repo = TestRepo::new();
     let failing =
         json!({ "id": "gave-up", "when": { "items": [{ "items": ["a"], "are": "done" }] }, "outcome": "given-up" });
     submit(&repo, "r", &[item("a", "true")], &json!({ "rules": [failing] })).success();
     repo.env.handoff(["run", "r"]).ends(4);
     assert!(views(&repo, "r", false).iter().all(|view| *view == stopped("gave-up", "given-up")));
-    let shown = repo.env.handoff(["status", "r"]).success();
-    assert!(shown.ends_with("r: 1 of 1 done, given-up, sealed, PARTIAL\n"), "{shown}");
+    let stdout = repo.env.handoff(["status", "r"]).success();
+    assert!(stdout.ends_with("r: 1 of 1 done, given-up, sealed, PARTIAL\n"), "{stdout}");
 }

@@ -1,4 +1,4 @@
-//! Growth that cannot have happened, told with true links, a true seal and good signatures.
+//! Growth that cannot have happened, written with true links, a true seal and good signatures.
 
 use git_handoff::model::digest::Oid;
 use git_handoff::model::entry::{Cause, Event, Product};
@@ -185,7 +185,7 @@ fn only_an_open_ended_run_that_has_not_ended_is_extended() {
 }
 
 #[test]
-fn what_is_added_must_fit() {
+fn extension_must_match_the_plan() {
     let added = |items: &[Item]| tell(&open_ended(), |_, run| run.extend(Cause::Actor, items));
     assert_says(
         &added(&[item("first", &json!({}))]),
@@ -227,7 +227,7 @@ fn an_added_item_is_the_one_that_its_entry_names() {
         run.extend(Cause::Actor, std::slice::from_ref(&added));
         let bytes = added.to_json().to_string() + "\n";
         let Event::RunExtended(e) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
-        e.items.insert(added.id, crate::common::forge::named(forge, bytes.as_bytes()));
+        e.items.insert(added.id, crate::common::forge::store_product(forge, bytes.as_bytes()));
     });
     assert_says(&loose, "plan", "entry 1: item.json of item more is not a normalised item");
 }
@@ -260,12 +260,12 @@ fn a_document_that_a_rule_saw_is_what_it_was() {
 fn the_rules_of_the_queue_are_those_that_were_sealed() {
     let plan = plan(&json!({ "rules": [] }));
     let added = json!([rule("more", &json!({ "present": ["draft"] }))]).to_string();
-    let with = |named: &str, held: Option<&str>| {
+    let with = |sealed_text: &str, stored_text: Option<&str>| {
         let forge = Forge::new();
         let mut run = ChainBuilder::submit(&forge, &plan);
         let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
-        let oid = held.map_or_else(|| gone(&forge), |text| blob(&forge, text.as_bytes()));
-        e.rules = Some(Product { oid, ..forge.store.named(named.as_bytes()).unwrap() });
+        let oid = stored_text.map_or_else(|| gone(&forge), |text| blob(&forge, text.as_bytes()));
+        e.rules = Some(Product { oid, ..forge.store.named(sealed_text.as_bytes()).unwrap() });
         let submitted = e.clone();
         let rules = git_handoff::plan::parse_rules(added.as_bytes()).unwrap();
         run.state = git_handoff::model::state::RunState::new(submitted, &run.plan).with_rules(rules);

@@ -33,7 +33,7 @@ fn verified(repo: &TestRepo, commit: Option<&str>) -> Result<Verified<Continuabl
 }
 
 /// Returns what appending goes by.
-fn told(one: &Continuable) -> String {
+fn describe(one: &Continuable) -> String {
     let Continuable { first, commit, tree, last, at, frontier, state, .. } = one;
     let state = (&state.items, state.documents.names().collect::<Vec<_>>(), state.graph.items(), state.is_settled());
     format!("{:?} {state:?}", (first, commit, tree, last, at, frontier.root(), frontier.len()))
@@ -45,8 +45,8 @@ fn mark(repo: &TestRepo) -> PathBuf {
 
 /// Returns the commit that the mark of the run `r` names.
 fn marked(repo: &TestRepo) -> String {
-    let kept: Value = serde_json::from_slice(&fs::read(mark(repo)).unwrap()).unwrap();
-    kept["commit"].as_str().unwrap().to_owned()
+    let saved_mark: Value = serde_json::from_slice(&fs::read(mark(repo)).unwrap()).unwrap();
+    saved_mark["commit"].as_str().unwrap().to_owned()
 }
 
 /// Returns the commits of the run `r`, the first one first.
@@ -66,7 +66,7 @@ fn each_write_verifies_what_came_since_the_last() {
         assert_eq!(verified(&repo, Some(&marked(&repo))).unwrap().examined, 1);
         assert_eq!(verified(&repo, None).unwrap().examined, commits.len());
     }
-    // Whatever the mark is, it is only asked for what it says.
+    // The content of a mark decides alone.
     for odd in [&b""[..], b"{", b"{}", br#"{"commit":"0000","key":"x","tool":"git-handoff"}"#] {
         fs::write(mark(&repo), odd).unwrap();
         put(&repo, "n", "x", &[]).success();
@@ -106,7 +106,7 @@ fn a_run_comes_to_the_same_from_every_mark() {
     for (at, commit) in commits.iter().enumerate() {
         let found = verified(&repo, Some(commit)).unwrap();
         assert_eq!(found.examined, commits.len() - at - 1);
-        assert_eq!(told(&found), told(&whole), "from entry {at} on");
+        assert_eq!(describe(&found), describe(&whole), "from entry {at} on");
     }
     repo.ends_intact("r");
 }

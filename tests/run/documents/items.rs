@@ -47,8 +47,8 @@ fn an_output_becomes_the_next_revision_and_is_consumed() {
     assert_eq!(status["items"][0]["documentRefs"]["score"], latest["sha256"]);
     assert_eq!(repo.env.handoff(["cat", "r/make:documents/score"]).success(), r#"{"score":7}"#);
     assert_eq!(repo.env.handoff(["cat", "r:documents/score"]).success(), r#"{"score":7}"#);
-    let shown = value(&repo.env.handoff(["show", "--json", "r"]));
-    assert_eq!(shown["documents"][0], *latest);
+    let answer = value(&repo.env.handoff(["show", "--json", "r"]));
+    assert_eq!(answer["documents"][0], *latest);
     repo.is_intact("r");
     let lines = repo.env.handoff(["export", "r", "--format", "in-toto"]).success();
     assert_eq!(lines.lines().count(), 3, "the output, the document, what was seen");
@@ -60,8 +60,8 @@ fn an_output_becomes_the_next_revision_and_is_consumed() {
 }
 
 #[test]
-fn what_is_missing_or_not_as_declared_fails_the_item() {
-    for (script, schema, said) in [
+fn missing_or_invalid_document_fails_the_item() {
+    for (script, schema, reason_start) in [
         ("true", Some("score@1"), "the document \"score\" is missing: there is no output \"out/score.json\""),
         (
             r#"printf '{"score":"high"}' > outputs/out/score.json"#,
@@ -77,7 +77,7 @@ fn what_is_missing_or_not_as_declared_fails_the_item() {
     ] {
         let repo = repo();
         repo.drive("r", &[producer(script, schema), reader("use", "@documents", "score@1")]).ends(4);
-        assert_eq!(reason(&repo, "make"), said);
+        assert_eq!(reason(&repo, "make"), reason_start);
         assert_eq!(value(&repo.env.handoff(["doc", "list", "r", "--json"]))["documents"], json!([]));
         repo.ends_intact("r");
         repo.is_clean();

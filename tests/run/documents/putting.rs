@@ -31,9 +31,9 @@ fn revisions_are_numbered_linked_and_signed_like_everything() {
     assert_eq!(answer["document"]["revision"], 2);
     assert_eq!(answer["document"]["previous"], digest);
     assert_eq!(answer["document"]["author"], json!({"actor": "agent:b"}));
-    let shown =
+    let output =
         repo.env.git(["show", "refs/handoff/runs/r^{/document.written notes}:documents/notes/plan%20of%20attack.md"]);
-    assert_eq!(shown.success(), "two\n");
+    assert_eq!(output.success(), "two\n");
     let entry = repo.entries("r").pop().unwrap();
     assert_eq!(entry["kind"], "document.written");
     assert_eq!((&entry["actor"], &entry["author"]), (&json!("agent:b"), &Value::Null));
@@ -46,7 +46,7 @@ fn revisions_are_numbered_linked_and_signed_like_everything() {
 }
 
 #[test]
-fn standard_input_and_any_bytes_are_taken() {
+fn doc_put_accepts_standard_input_and_any_bytes() {
     let repo = open();
     repo.env.shell("repo", r"printf 'a\0b\377' | git handoff doc put r raw").success();
     assert_eq!(repo.env.handoff(["doc", "get", "r", "raw"]).raw, b"a\0b\xff");
@@ -80,16 +80,16 @@ fn of_many_at_once_all_get_a_revision_or_exactly_the_one_that_expected_it() {
     let start = |more: &[&str]| repo.start(&[&["doc", "put", "r", "n", "a.txt"], more].concat());
     let hands: Vec<Driver> = (0..4).map(|_| start(&[])).collect();
     for hand in hands {
-        let (status, said) = hand.wait();
-        assert_eq!(status.code(), Some(0), "{said}");
+        let (status, output) = hand.wait();
+        assert_eq!(status.code(), Some(0), "{output}");
     }
     let log = value(&repo.env.handoff(["doc", "log", "r", "n", "--json"]));
     let numbers: Vec<u64> =
         log["revisions"].as_array().unwrap().iter().map(|one| one["revision"].as_u64().unwrap()).collect();
     assert_eq!(numbers, [4, 3, 2, 1]);
-    let start = |_| repo.start(&["doc", "put", "r", "m", "a.txt", "--if-match", "none"]);
-    let hands: Vec<Driver> = (0..4).map(start).collect();
-    let mut codes: Vec<i32> = hands.into_iter().map(|hand| hand.wait().0.code().unwrap()).collect();
+    let doc_start = |_| repo.start(&["doc", "put", "r", "m", "a.txt", "--if-match", "none"]);
+    let second_hands: Vec<Driver> = (0..4).map(doc_start).collect();
+    let mut codes: Vec<i32> = second_hands.into_iter().map(|hand| hand.wait().0.code().unwrap()).collect();
     codes.sort_unstable();
     assert_eq!(codes, [0, 5, 5, 5]);
     repo.env.handoff(["run", "r"]).success();
@@ -112,8 +112,8 @@ fn the_driver_of_the_run_accepts_it() {
     wait_for("the first item", || repo.path("started").exists());
     put(&repo, "n", "new\n", &[]).success();
     repo.env.write("go", "");
-    let (status, said) = driver.wait();
-    assert!(status.success(), "{said}");
+    let (status, output) = driver.wait();
+    assert!(status.success(), "{output}");
     assert_eq!(repo.env.handoff(["cat", "r/b:outputs/seen"]).success(), "new\n");
     repo.is_intact("r");
     let kinds: Vec<Value> = repo.entries("r").into_iter().map(|entry| entry["kind"].clone()).collect();
@@ -145,18 +145,18 @@ fn a_dispatch_that_lost_a_race_does_not_consume_an_older_revision() {
         let fired = ItemFired::new("a".parse().unwrap(), 1, manifest, refs);
         [NewEntry::plain(Event::ItemFired(fired))]
     };
-    let write = |run: &mut OpenRun, bytes: &[u8], schema: Option<&str>| {
+    let write = |builder: &mut OpenRun, bytes: &[u8], schema: Option<&str>| {
         let oid = writer.store.write_blob(bytes).unwrap();
         let product = Product { sha256: Digest::of(bytes), oid, size: bytes.len() as u64 };
         let schema = schema.map(|schema| schema.parse().unwrap());
         let put = Put { name: key.clone(), product, schema: None, instead_of: None, said: None };
         let known = schema.iter().map(|schema: &git_handoff::model::schema::Schema| (schema.clone(), json!({})));
         let schemas: Schemas = known.collect();
-        revisions::put(run, &Put { schema: schema.clone(), ..put }, &schemas).unwrap()
+        revisions::put(builder, &Put { schema: schema.clone(), ..put }, &schemas).unwrap()
     };
     let mut driver = OpenRun::open(&writer, &run).unwrap();
     let mut other = OpenRun::open(&writer, &run).unwrap();
-    // Other bytes; then the same bytes, which are not of the wanted schema any more.
+    // Other bytes; then the same bytes, which do not match the expected schema any more.
     for (bytes, schema) in [(&br#"{"score":2}"#[..], Some("score@1")), (br#"{"score":2}"#, None)] {
         let before = driver.state.documents.latest(&key).unwrap().product.sha256;
         write(&mut other, bytes, schema);

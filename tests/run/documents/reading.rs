@@ -24,8 +24,8 @@ fn every_revision_can_be_had() {
     assert_eq!(get(&repo, "score", &["--revision", "1", "--expect", "score@1"]).success(), r#"{"score":1}"#);
     assert_eq!(get(&repo, "score", &["--expect", "score"]).success(), "[2]\n");
     for first in ["score@^1", "score@1.0", "score@1.0.0", "score@^1.0.0"] {
-        let said = get(&repo, "score", &["--revision", "1", "--expect", first]).success();
-        assert_eq!(said, r#"{"score":1}"#, "{first}");
+        let stdout = get(&repo, "score", &["--revision", "1", "--expect", first]).success();
+        assert_eq!(stdout, r#"{"score":1}"#, "{first}");
     }
     assert_eq!(get(&repo, "score", &["--expect", "score@2"]).success(), "[2]\n");
     let list = value(&repo.env.handoff(["doc", "list", "r", "--json"]));
@@ -41,7 +41,7 @@ fn every_revision_can_be_had() {
 }
 
 #[test]
-fn what_changed_between_two_is_a_patch() {
+fn doc_diff_prints_a_patch() {
     let repo = written();
     let diff = |more: &[&str]| repo.env.handoff([&["doc", "diff", "--patch", "r", "score"], more].concat()).success();
     let changes = |patch: String| {
@@ -80,7 +80,7 @@ fn a_fetched_run_and_a_bare_repository_are_read_and_not_written() {
 }
 
 #[test]
-fn what_a_partial_clone_lacks_is_named_and_can_be_brought() {
+fn partial_clone_names_missing_documents_with_a_command() {
     let repo = written();
     repo.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
     repo.env.git_in("hub", ["config", "uploadpack.allowFilter", "true"]).success();
@@ -118,7 +118,7 @@ fn a_packet_may_be_a_document() {
 }
 
 #[test]
-fn a_packet_is_held_against_the_documents_that_are_there() {
+fn packet_check_compares_documents() {
     let repo = written();
     let check = |documents: serde_json::Value| {
         let packet = json!({
@@ -133,12 +133,12 @@ fn a_packet_is_held_against_the_documents_that_are_there() {
     let digest = |at: usize| score["revisions"][at]["sha256"].as_str().unwrap().to_owned();
     assert_eq!(check(json!(["score", "notes.md"])).0, true);
     assert_eq!(check(json!({ "score": digest(0) })).0, true);
-    let (ok, said) = check(json!({ "score": digest(1) }));
-    assert!(ok == false, "{said}");
-    insta::assert_snapshot!(said, @r#""document \"score\" is sha256:844e4038ed5999677dba42a4e2ecdf77861755ad3e266836906963960bfe1b75, not \"sha256:acc07b62f23f458923737c4cd4a66bd05d1e71eb4f384003baaf2dcc760d6349\"""#);
-    let (ok, said) = check(json!(["plan"]));
-    assert!(ok == false, "{said}");
-    insta::assert_snapshot!(said, @r#""the run has no document \"plan\"""#);
+    let (ok, message) = check(json!({ "score": digest(1) }));
+    assert!(ok == false, "{message}");
+    insta::assert_snapshot!(message, @r#""document \"score\" is sha256:844e4038ed5999677dba42a4e2ecdf77861755ad3e266836906963960bfe1b75, not \"sha256:acc07b62f23f458923737c4cd4a66bd05d1e71eb4f384003baaf2dcc760d6349\"""#);
+    let (plan_ok, plan_message) = check(json!(["plan"]));
+    assert!(plan_ok == false, "{plan_message}");
+    insta::assert_snapshot!(plan_message, @r#""the run has no document \"plan\"""#);
 }
 
 #[test]
@@ -148,15 +148,15 @@ fn revisions_are_compared_by_fields_where_both_are_json() {
     ["{\"score\": 5, \"by\": \"a\"}\n", "{\"score\": 7, \"by\": \"a\"}\n", "seven\n"].into_iter().for_each(put);
     let diff = |more: &[&str]| repo.env.handoff([&["doc", "diff", "r", "note"], more].concat()).success();
     let json = |more: &[&str]| -> Value {
-        let told = repo.env.handoff([&["--json", "doc", "diff", "r", "note"], more].concat()).success();
-        serde_json::from_str(&told).expect("it is one JSON object")
+        let stdout = repo.env.handoff([&["--json", "doc", "diff", "r", "note"], more].concat()).success();
+        serde_json::from_str(&stdout).expect("it is one JSON object")
     };
     assert_eq!(diff(&["1", "2"]), "~ /score  5 -> 7\n");
     let patch = diff(&["1", "2", "--patch"]);
     assert!(patch.starts_with("diff --git a/documents/note") && patch.contains("\n-{\"score\": 5"), "{patch}");
-    let told = json(&["1", "2"]);
+    let answer = json(&["1", "2"]);
     let changes = json!([{"pointer": "/score", "kind": "changed", "before": 5, "after": 7}]);
-    assert_eq!((&told["changes"], &told["patch"], &told["truncated"]), (&changes, &patch.into(), &false.into()));
+    assert_eq!((&answer["changes"], &answer["patch"], &answer["truncated"]), (&changes, &patch.into(), &false.into()));
     assert!(diff(&[]).contains("\n+seven\n"));
     assert_eq!(json(&[])["changes"], Value::Null);
 }

@@ -16,22 +16,22 @@ fn another_version_than_is_expected_is_refused_before_a_byte_is_given() {
     refused(&repo, 1, "error: the document \"score\" is score@2 in revision 3, and score@1 is wanted", || {
         get(&repo, "score", &["--expect", "score@1"])
     });
-    let said = get(&repo, "score", &["--expect", "score@1"]).stderr;
-    insta::assert_snapshot!(said, @r#"
+    let stderr = get(&repo, "score", &["--expect", "score@1"]).stderr;
+    insta::assert_snapshot!(stderr, @r#"
     error: the document "score" is score@2 in revision 3, and score@1 is wanted
     caused by: revision 3 was produced by human:ada
     caused by: agent:b changed that with revision 2, entry 2; it was score@1 before; at 2026-06-04T02:00:07.000Z, in commit 899fcfbf18e923c49b067a1ad94f9e418f37de04
     hint: git handoff doc log r score
     "#);
     let commit = repo.entries("r")[2]["commit"].as_str().unwrap().to_owned();
-    assert!(find_line(&said, "caused by: agent:b ").ends_with(&format!(", in commit {commit}")), "{said}");
+    assert!(find_line(&stderr, "caused by: agent:b ").ends_with(&format!(", in commit {commit}")), "{stderr}");
     let ever = "caused by: it has been so from the beginning: human:ada wrote revision 1, entry 1; at \
                 2026-06-04T02:00:06.000Z, in commit …";
     refused(&repo, 1, ever, || get(&repo, "score", &["--expect", "other@2"]));
     refused(&repo, 1, "error: the document \"notes\" is without a schema in revision 1, and notes is wanted", || {
         get(&repo, "notes", &["--expect", "notes"])
     });
-    for (wanted, form) in [
+    for (schema, form) in [
         ("score@one", "score@N"),
         ("score@", "score@N"),
         ("score@0", "score@N"),
@@ -44,9 +44,9 @@ fn another_version_than_is_expected_is_refused_before_a_byte_is_given() {
         ("score@>=1, <3", "score@1"),
     ] {
         let why = format!(
-            "error: {wanted:?} is no schema: write {form}; versions are whole numbers from 1 and are wanted by equality"
+            "error: {schema:?} is no schema: write {form}; versions are whole numbers from 1 and are wanted by equality"
         );
-        refused(&repo, 2, &why, || get(&repo, "score", &["--expect", wanted]));
+        refused(&repo, 2, &why, || get(&repo, "score", &["--expect", schema]));
     }
     let json = get(&repo, "score", &["--expect", "score@1", "--json"]);
     let error: serde_json::Value = serde_json::from_str(&json.stderr).unwrap();
@@ -54,7 +54,7 @@ fn another_version_than_is_expected_is_refused_before_a_byte_is_given() {
 }
 
 #[test]
-fn what_is_not_as_declared_is_not_put() {
+fn doc_put_rejects_an_invalid_document() {
     let repo = open();
     let schema = |schema: &'static str, text: &'static str| put(&repo, "score", text, &["--schema", schema]);
     let text = "caused by: it is not score@1: at /score: value is not of type \"number\"";
@@ -65,8 +65,8 @@ fn what_is_not_as_declared_is_not_put() {
     let twice = "caused by: it is not score@1: duplicate-key at score: the key \"score\" stands here twice";
     refused(&repo, 1, twice, || schema("score@1", r#"{"score":1,"score":2}"#));
     refused(&repo, 1, "caused by: the schema score@3 is not registered here", || schema("score@3", "{}"));
-    let said = schema("score@3", "{}").stderr;
-    insta::assert_snapshot!(said, @r#"
+    let stderr = schema("score@3", "{}").stderr;
+    insta::assert_snapshot!(stderr, @r#"
     error: cannot put the document "score"
     caused by: the schema score@3 is not registered here
     hint: git config handoff.schema.score@3.path FILE
@@ -89,8 +89,8 @@ fn what_is_not_as_declared_is_not_put() {
     let gone = "caused by: the schema score@1 could not be read from schemas/score-1.json: No such file or \
                 directory (os error 2); handoff.schema.score@1.path in $TEST/repo/.git/config names that file";
     refused(&repo, 1, gone, || schema("score@1", "{}"));
-    let said = schema("score@1", "{}").stderr;
-    insta::assert_snapshot!(said, @r#"
+    let second_stderr = schema("score@1", "{}").stderr;
+    insta::assert_snapshot!(second_stderr, @r#"
     error: cannot put the document "score"
     caused by: the schema score@1 could not be read from schemas/score-1.json: No such file or directory (os error 2); handoff.schema.score@1.path in $TEST/repo/.git/config names that file
     hint: git config handoff.schema.score@1.path FILE
@@ -144,8 +144,8 @@ fn an_unused_schema_stops_nothing() {
     item["produces"] = serde_json::json!([{"kind": "document", "name": "s", "path": "s", "schema": "score@1"}]);
     repo.drive("other", &[item.clone()]).success();
     item["produces"][0]["schema"] = "gone@1".into();
-    let said = refused_plan(&repo, "needy", &item);
-    insta::assert_snapshot!(said, @r#"
+    let message = refused_plan(&repo, "needy", &item);
+    insta::assert_snapshot!(message, @r#"
     inputs-schema at items[0].produces[0].schema (item "a", line 1): the schema gone@1 could not be read from schemas/gone.json: No such file or directory (os error 2); handoff.schema.gone@1.path in $TEST/repo/.git/config names that file
     warning: `handoff.schema.misnamed.path` in $TEST/repo/.git/config is ignored: "misnamed" is no schema: write misnamed@N; versions are whole numbers from 1 and are wanted by equality
     1 problem
@@ -154,8 +154,8 @@ fn an_unused_schema_stops_nothing() {
     repo.env.write("repo/schemas/gone.json", "{}");
     repo.submit("late", &[item.clone()]);
     fs::remove_file(repo.env.repo().join("schemas/gone.json")).unwrap();
-    let said = repo.env.handoff(["run", "late"]).exit(1).stderr;
-    insta::assert_snapshot!(said, @r#"
+    let stderr = repo.env.handoff(["run", "late"]).exit(1).stderr;
+    insta::assert_snapshot!(stderr, @r#"
     warning: `handoff.schema.misnamed.path` in $TEST/repo/.git/config is ignored: "misnamed" is no schema: write misnamed@N; versions are whole numbers from 1 and are wanted by equality
     error: the schema gone@1 could not be read from schemas/gone.json: No such file or directory (os error 2); handoff.schema.gone@1.path in $TEST/repo/.git/config names that file
     hint: git config handoff.schema.gone@1.path FILE
@@ -163,8 +163,8 @@ fn an_unused_schema_stops_nothing() {
     assert_eq!(repo.entries("late").len(), 1);
     item["produces"] = serde_json::json!([]);
     item["subagentShape"] = "gone".into();
-    let said = refused_plan(&repo, "shaped", &item);
-    insta::assert_snapshot!(said, @r#"
+    let second_message = refused_plan(&repo, "shaped", &item);
+    insta::assert_snapshot!(second_message, @r#"
     unknown-shape at items[0].subagentShape (item "a", line 1): the shape "gone" could not be read from shapes/gone.json: No such file or directory (os error 2); handoff.shape.gone.path in $TEST/repo/.git/config names that file
     warning: `handoff.schema.misnamed.path` in $TEST/repo/.git/config is ignored: "misnamed" is no schema: write misnamed@N; versions are whole numbers from 1 and are wanted by equality
     1 problem
@@ -213,16 +213,16 @@ fn names_that_cannot_be_are_refused() {
         let why = format!("error: {name:?} cannot be a document's name: {why}");
         refused(&repo, 2, &why, || put(&repo, name, "x", &[]));
     }
-    for (name, beside) in [("A/b", "a/b"), ("a", "a/b"), ("a/b/c", "a/b"), ("report", "Report"), ("Report/x", "Report")]
+    for (name, other) in [("A/b", "a/b"), ("a", "a/b"), ("a/b/c", "a/b"), ("report", "Report"), ("Report/x", "Report")]
     {
-        let why = format!("caused by: the documents {name:?} and {beside:?} cannot stand side by side");
+        let why = format!("caused by: the documents {name:?} and {other:?} cannot stand side by side");
         refused(&repo, 1, &why, || put(&repo, name, "x", &[]));
     }
     put(&repo, "Report", "x", &[]).success();
 }
 
 #[test]
-fn what_is_not_there_is_not_given() {
+fn doc_get_rejects_a_missing_document() {
     let repo = open();
     put(&repo, "n", "x", &[]).success();
     refused(&repo, 1, "error: the run \"r\" has no document \"m\"", || get(&repo, "m", &[]));

@@ -29,7 +29,7 @@ fn reason(repo: &TestRepo, run: &str) -> String {
 }
 
 #[test]
-fn what_a_shape_declares_is_handed_over_and_is_what_it_is_declared_to_be() {
+fn declared_documents_of_a_shape_are_validated() {
     let repo = shaped();
     let cases = [
         ("missing", "true", "the product outputs/score.json is missing, which the item declares"),
@@ -54,12 +54,12 @@ fn what_a_shape_declares_is_handed_over_and_is_what_it_is_declared_to_be() {
     // Without its shape, an item waits for it.
     repo.submit("gone", &[judge("true")]);
     let shape = repo.path("repo/shapes/judge.json");
-    let kept = std::fs::read(&shape).unwrap();
+    let original = std::fs::read(&shape).unwrap();
     std::fs::remove_file(&shape).unwrap();
     let left = repo.env.handoff(["run", "gone"]);
     assert_eq!(left.status, Some(4), "{}", left.stderr);
     insta::assert_snapshot!(left.stderr.lines().find(|line| line.contains("cannot be run here")).unwrap_or_default(), @r#"judge: cannot be run here: the shape "judge" could not be read from shapes/judge.json: No such file or directory (os error 2); handoff.shape.judge.path in $TEST/repo/.git/config names that file; no attempt is spent"#);
-    std::fs::write(&shape, kept).unwrap();
+    std::fs::write(&shape, original).unwrap();
     repo.env.handoff(["run", "gone"]).ends(4);
     assert_eq!(reason(&repo, "gone"), cases[0].2);
 }
@@ -81,7 +81,7 @@ fn an_item_may_declare_the_same_without_a_shape() {
 }
 
 #[test]
-fn an_edge_of_two_types_is_named() {
+fn edge_of_two_types_is_reported() {
     let repo = shaped();
     let mut reader = item("reader", "true");
     reader["subagentShape"] = "reader".into();

@@ -1,4 +1,4 @@
-//! Growth by a pattern that cannot have happened, told with true links, a true seal and good
+//! Growth by a pattern that cannot have happened, written with true links, a true seal and good
 //! signatures.
 
 use git_handoff::model::entry::{Cause, Event, RunConcluded, RunEnded};
@@ -72,7 +72,7 @@ fn second_round(run: &mut ChainBuilder<'_>) {
 }
 
 #[test]
-fn what_the_rules_create_is_accounted_for() {
+fn verify_accounts_for_created_items() {
     assert_intact(&tell(true, |run| {
         run.extend(by("fix"), &round());
         second_round(run);
@@ -102,11 +102,11 @@ fn no_foreign_item_passes_as_the_patterns() {
         "entry 5: the rule fix creates something else here, fix-1 and 1 more",
     );
     // The gate's copy judges what the fix is not.
-    let mut bent = round();
-    bent[1].depends_on = vec!["make".parse().unwrap()];
+    let mut second_bent = round();
+    second_bent[1].depends_on = vec!["make".parse().unwrap()];
     assert_says(
         &tell(true, |run| {
-            run.extend(by("fix"), &bent);
+            run.extend(by("fix"), &second_bent);
             second_round(run);
         }),
         "plan",
@@ -125,13 +125,13 @@ fn no_foreign_item_passes_as_the_patterns() {
 }
 
 #[test]
-fn what_a_run_says_of_itself_follows_from_its_rules() {
-    let said = |outcome: &str| {
+fn recorded_outcome_must_follow_from_the_rules() {
+    let conclude = |outcome: &str| {
         let concluded = RunConcluded { rule: "over".parse().unwrap(), outcome: outcome.to_owned(), detail: None };
         Event::RunConcluded(concluded)
     };
     assert_says(
-        &tell(true, |run| run.add(said("attempts-used-up"))),
+        &tell(true, |run| run.add(conclude("attempts-used-up"))),
         "plan",
         "entry 5: the rule over does not conclude the run like this here",
     );
@@ -142,7 +142,7 @@ fn what_a_run_says_of_itself_follows_from_its_rules() {
             run.done("fix-1", &[]);
             run.fire("look~2");
             run.fail("look~2");
-            run.add(said("fine"));
+            run.add(conclude("fine"));
         }),
         "plan",
         "entry 10: the rule over does not conclude the run like this here",

@@ -3,7 +3,7 @@
 use base64ct::{Base64, Encoding as _};
 use serde_json::{Value, json};
 
-use super::{RED, cat, item, play, said, template, told, work};
+use super::{RED, cat, item, item_statuses, play, rule_outcomes, template, work};
 use crate::common::repo::TestRepo;
 use crate::common::report::{find_line, find_row, verdict};
 
@@ -39,26 +39,26 @@ fn items_without_dependencies_follow_one_another() {
 #[test]
 fn a_green_gate_changes_nothing() {
     let repo = play("pipeline", &plan(0, &json!({})), 0);
-    assert_eq!(told(&repo), ["build done", "review done", "ship done"]);
+    assert_eq!(item_statuses(&repo), ["build done", "review done", "ship done"]);
     assert_eq!(cat(&repo, "ship:outputs/shipped"), "bad\n");
     repo.is_intact("r");
 }
 
 #[test]
-fn a_fix_is_told_what_was_found_and_what_is_shipped_is_the_newest() {
+fn fix_gets_findings_and_ship_uses_the_newest() {
     let repo = play("pipeline", &plan(1, &json!({})), 0);
     let all = ["build done", "review done", "review-fix-1 done", "review~2 done", "ship skipped", "ship~2 done"];
-    assert_eq!(told(&repo), all);
+    assert_eq!(item_statuses(&repo), all);
     assert_eq!(cat(&repo, "review-fix-1:outputs/told"), "seen 0\n");
     assert_eq!(cat(&repo, "ship~2:outputs/shipped"), "bad\nfixed\n");
-    assert!(said(&repo).is_empty());
+    assert!(rule_outcomes(&repo).is_empty());
     repo.is_intact("r");
     // A reader of the statement alone learns that the item was replaced.
     let statement = repo.env.handoff(["export", "r/review", "--format", "in-toto"]).success();
     let envelope: Value = serde_json::from_str(statement.lines().next().unwrap()).unwrap();
     let payload = Base64::decode_vec(envelope["payload"].as_str().unwrap()).unwrap();
-    let statement: Value = serde_json::from_slice(&payload).unwrap();
-    let noted = &statement["predicate"]["runDetails"]["byproducts"][1]["annotations"];
+    let second_statement: Value = serde_json::from_slice(&payload).unwrap();
+    let noted = &second_statement["predicate"]["runDetails"]["byproducts"][1]["annotations"];
     assert_eq!((&noted["red"], &noted["supersededBy"]), (&json!(true), &json!("review~2")));
 }
 
@@ -74,9 +74,9 @@ fn every_further_round_judges_the_newest_fix() {
 }
 
 #[test]
-fn attempts_that_are_used_up_are_said_and_nothing_ships() {
+fn exhausted_attempts_are_recorded_and_nothing_ships() {
     let repo = play("pipeline", &plan(9, &json!({ "maxFixAttempts": 2 })), 4);
-    assert_eq!(said(&repo), ["attempts-used-up"]);
+    assert_eq!(rule_outcomes(&repo), ["attempts-used-up"]);
     let items = repo.items("r");
     assert_eq!((items["review~3"].status.as_str(), items["ship~3"].status.as_str()), ("done", "skipped"));
     assert!(!items.contains_key("review-fix-3"));
@@ -85,8 +85,8 @@ fn attempts_that_are_used_up_are_said_and_nothing_ships() {
 #[test]
 fn a_gate_without_attempts_only_blocks() {
     let repo = play("pipeline", &plan(1, &json!({ "maxFixAttempts": 0 })), 4);
-    assert_eq!(told(&repo), ["build done", "review done", "ship skipped"]);
-    assert_eq!(said(&repo), ["attempts-used-up"]);
+    assert_eq!(item_statuses(&repo), ["build done", "review done", "ship skipped"]);
+    assert_eq!(rule_outcomes(&repo), ["attempts-used-up"]);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_gate_that_advances_stops_no_item() {
     let mut items = plan(1, &json!({ "onRed": "advance" }));
     items[1]["inputs"]["gate"].as_object_mut().unwrap().remove("fixTemplate");
     let repo = play("pipeline", &items, 4);
-    assert_eq!(told(&repo), ["build done", "review done", "ship done"]);
+    assert_eq!(item_statuses(&repo), ["build done", "review done", "ship done"]);
 }
 
 #[test]
@@ -119,9 +119,9 @@ fn an_item_that_needs_the_output_of_a_red_gate_runs() {
     let more = json!({ "needs": findings, "depends_on": ["review"] });
     items.push(item("tell", "cp inputs/why outputs/why", &more));
     let repo = play("pipeline", &items, 4);
-    let told = told(&repo);
-    assert!(told.contains(&"ship skipped".to_owned()), "{told:?}");
-    assert!(told.contains(&"tell done".to_owned()), "{told:?}");
+    let statuses = item_statuses(&repo);
+    assert!(statuses.contains(&"ship skipped".to_owned()), "{statuses:?}");
+    assert!(statuses.contains(&"tell done".to_owned()), "{statuses:?}");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn two_gates_in_a_row_each_have_their_rounds() {
 }
 
 #[test]
-fn who_is_killed_while_a_run_grows_changes_nothing_about_it() {
+fn killed_driver_changes_no_growth_of_a_run() {
     let whole = play("pipeline", &plan(2, &json!({ "maxFixAttempts": 2 })), 0);
     let repo = TestRepo::new();
     repo.config("handoff.queue.default.maxAttempts", "100");
@@ -152,7 +152,7 @@ fn who_is_killed_while_a_run_grows_changes_nothing_about_it() {
     }
     repo.env.handoff(["run", "r"]).success();
     assert!(killed > 2, "hardly anything was alive when it was killed");
-    assert_eq!(told(&repo), told(&whole));
+    assert_eq!(item_statuses(&repo), item_statuses(&whole));
     assert_eq!(cat(&repo, "ship~3:outputs/shipped"), cat(&whole, "ship~3:outputs/shipped"));
     repo.is_intact("r");
 }
@@ -168,29 +168,29 @@ fn every_screen_counts_what_counts() {
     let read: Value = serde_json::from_str(&packet).expect("it is JSON");
     assert_eq!((&read["unresolved"], &read["risks"]), (&json!(["none"]), &json!(["none"])), "{packet}");
     insta::assert_snapshot!(find_line(&packet, "  \"objective\": "), @r#"  "objective": "Bring the run \"r\" to its end with all 4 of its items done","#);
-    let repo = play("pipeline", &plan(9, &json!({})), 4);
+    let pipeline_repo = play("pipeline", &plan(9, &json!({})), 4);
     for (screen, end) in [
         (&["runs"][..], "2 done, 1 red, 1 skipped, 2 superseded, attempts-used-up, PARTIAL\n"),
         (&["status", "r"], "\nr: 2 of 4 done, 1 red, 1 skipped, 2 superseded, attempts-used-up, PARTIAL\n"),
         (&["log", "r"], "  run.concluded review.used-up: attempts-used-up\n"),
     ] {
-        let shown = repo.env.handoff(screen.iter().copied()).success();
-        assert!(shown.ends_with(end), "{shown}");
+        let stdout = pipeline_repo.env.handoff(screen.iter().copied()).success();
+        assert!(stdout.ends_with(end), "{stdout}");
     }
-    repo.config("color.ui", "always");
-    let shown = repo.env.handoff(["status", "r"]).success();
-    assert!(shown.contains("\u{1b}[2m!\u{1b}[0m review "), "it is in nobody's way any more: {shown}");
-    assert!(shown.contains("\u{1b}[31m!\u{1b}[0m review~2 "), "{shown}");
+    pipeline_repo.config("color.ui", "always");
+    let stdout = pipeline_repo.env.handoff(["status", "r"]).success();
+    assert!(stdout.contains("\u{1b}[2m!\u{1b}[0m review "), "it is in nobody's way any more: {stdout}");
+    assert!(stdout.contains("\u{1b}[31m!\u{1b}[0m review~2 "), "{stdout}");
     for screen in [&["runs"][..], &["status", "r"], &["log", "r"]] {
-        let shown = repo.env.handoff(screen.iter().copied()).success();
-        assert!(shown.contains("\u{1b}[31mattempts-used-up\u{1b}[0m"), "{shown}");
+        let coloured_stdout = pipeline_repo.env.handoff(screen.iter().copied()).success();
+        assert!(coloured_stdout.contains("\u{1b}[31mattempts-used-up\u{1b}[0m"), "{coloured_stdout}");
     }
-    repo.config("color.ui", "auto");
-    let verified = repo.env.handoff(["verify", "r"]).exit(3);
+    pipeline_repo.config("color.ui", "auto");
+    let verified = pipeline_repo.env.handoff(["verify", "r"]).exit(3);
     insta::assert_snapshot!(find_row(&verified.stdout, "outcome"), @"✗ outcome    2 of 4 done, 1 red, 1 skipped, 2 superseded, attempts-used-up");
-    let refused = repo.env.handoff(["retry", "r/ship"]).exit(1);
+    let refused = pipeline_repo.env.handoff(["retry", "r/ship"]).exit(1);
     insta::assert_snapshot!(refused.stderr, @r#"error: "ship" was superseded by "ship~2""#);
-    repo.env.handoff(["close", "r"]).success();
-    let verified = repo.env.handoff(["verify", "r"]).exit(4);
-    assert_eq!(verdict(&verified.stdout), "─ INTACT · tamper-detecting PARTIAL");
+    pipeline_repo.env.handoff(["close", "r"]).success();
+    let report = pipeline_repo.env.handoff(["verify", "r"]).exit(4);
+    assert_eq!(verdict(&report.stdout), "─ INTACT · tamper-detecting PARTIAL");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{cat, item, play, said, template, told};
+use super::{cat, item, item_statuses, play, rule_outcomes, template};
 
 const SPLIT: &str = "mkdir outputs/x; echo 1 >outputs/a; echo 2 >outputs/x/b; echo 3 >'outputs/we ird'";
 
@@ -23,7 +23,7 @@ const NOT_TWO: &str = "test $(cat inputs/input) != 2 && cp inputs/input outputs/
 #[test]
 fn every_output_is_mapped_and_all_are_reduced() {
     let repo = play("map-reduce", &[splitter("split", SPLIT, TIMES, &json!({}))], 0);
-    assert_eq!(told(&repo), ["map-a done", "map-we ird done", "map-x/b done", "reduce done", "split done"]);
+    assert_eq!(item_statuses(&repo), ["map-a done", "map-we ird done", "map-x/b done", "reduce done", "split done"]);
     assert_eq!(cat(&repo, "reduce:outputs/all"), "./part-a 10\n./part-we ird 30\n./part-x/b 20\n");
     repo.is_intact("r");
 }
@@ -40,21 +40,21 @@ fn the_names_of_inputs_and_outputs_may_be_others() {
 }
 
 #[test]
-fn nothing_to_map_is_said() {
+fn empty_map_is_recorded() {
     let repo = play("map-reduce", &[splitter("split", "true", TIMES, &json!({}))], 4);
-    assert_eq!(told(&repo), ["split done"]);
-    assert_eq!(said(&repo), ["no-outputs"]);
+    assert_eq!(item_statuses(&repo), ["split done"]);
+    assert_eq!(rule_outcomes(&repo), ["no-outputs"]);
     // A format without a word for it would show a run that is done.
     let output = repo.env.handoff(["export", "r", "--format", "bundle-json"]).exit(1);
     insta::assert_snapshot!(output.stderr, @r#"error: the run's own outcome is "no-outputs", but this format has only outcomes of items"#);
 }
 
 #[test]
-fn a_map_that_fails_is_said_and_nothing_is_reduced_until_it_is_asked_for_again() {
+fn failed_map_blocks_its_reduce_until_retry() {
     let map = "test -e /dev/shm/$HANDOFF_RUN-never || test $(cat inputs/input) != 2 || test $HANDOFF_ATTEMPT -gt 1; cp inputs/input outputs/result";
     let map = format!("set -e; {map}");
     let repo = play("map-reduce", &[splitter("split", SPLIT, &map, &json!({}))], 4);
-    assert_eq!(said(&repo), ["map-failed"]);
+    assert_eq!(rule_outcomes(&repo), ["map-failed"]);
     assert!(!repo.items("r").contains_key("reduce"));
     repo.env.handoff(["retry", "r/map-x/b"]).success();
     repo.env.handoff(["run", "r"]).success();
@@ -67,10 +67,10 @@ fn survivors_are_reduced_where_there_are_enough() {
     let survive = |least: u64| json!({ "onMapFailure": "reduce-survivors", "minSuccess": least });
     let repo = play("map-reduce", &[splitter("split", SPLIT, NOT_TWO, &survive(2))], 4);
     assert_eq!(cat(&repo, "reduce:outputs/all"), "./part-a 1\n./part-we ird 3\n");
-    assert!(said(&repo).is_empty());
-    let repo = play("map-reduce", &[splitter("split", SPLIT, NOT_TWO, &survive(3))], 4);
-    assert_eq!(said(&repo), ["too-few-maps"]);
-    assert!(!repo.items("r").contains_key("reduce"));
+    assert!(rule_outcomes(&repo).is_empty());
+    let second_repo = play("map-reduce", &[splitter("split", SPLIT, NOT_TWO, &survive(3))], 4);
+    assert_eq!(rule_outcomes(&second_repo), ["too-few-maps"]);
+    assert!(!second_repo.items("r").contains_key("reduce"));
 }
 
 #[test]
@@ -83,9 +83,9 @@ fn several_splitters_each_have_their_maps() {
 }
 
 #[test]
-fn names_that_cannot_be_are_said() {
+fn invalid_names_are_recorded() {
     // The name of the item would have more bytes than one may have.
     let long = format!("touch outputs/{}", "n".repeat(199));
     let repo = play("map-reduce", &[splitter("split", &long, TIMES, &json!({}))], 4);
-    assert_eq!(said(&repo), ["name-clash"]);
+    assert_eq!(rule_outcomes(&repo), ["name-clash"]);
 }

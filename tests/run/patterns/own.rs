@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{RED, cat, item, said, told};
+use super::{RED, cat, item, item_statuses, rule_outcomes};
 use crate::common::repo::TestRepo;
 
 /// Runs a plan with rules of its own to its end, which is to have this exit code.
@@ -17,7 +17,7 @@ fn play(items: &[Value], rules: &Value, exit: i32) -> TestRepo {
 }
 
 #[test]
-fn what_became_of_items_decides_and_an_output_is_what_an_item_is_made_for() {
+fn results_of_items_decide_custom_rules() {
     let rules = json!([
         { "id": "each", "when": { "items": [{ "items": ["a"], "are": "green" }, { "items": ["a"], "count": "outputs", "op": ">=", "value": 2 }] },
           "forEach": { "outputsOf": "a" },
@@ -28,13 +28,13 @@ fn what_became_of_items_decides_and_an_output_is_what_an_item_is_made_for() {
           "create": [{ "item": { "id": "last", "executor": "command", "inputs": { "command": "true" }, "depends_on": ["a"] } }] },
     ]);
     let repo = play(&[item("a", "echo 1 >outputs/x; echo 2 >outputs/y", &json!({}))], &rules, 0);
-    assert_eq!(told(&repo), ["a done", "got x done", "got y done", "last done"]);
+    assert_eq!(item_statuses(&repo), ["a done", "got x done", "got y done", "last done"]);
     assert_eq!(cat(&repo, "got y:outputs/it"), "2\n");
     repo.is_intact("r");
 }
 
 #[test]
-fn what_a_run_cannot_take_is_said_and_ends_nothing() {
+fn unacceptable_items_are_recorded_and_end_nothing() {
     let rules = json!([
         { "id": "each", "when": { "items": [{ "items": ["a"], "are": "done" }] }, "forEach": { "outputsOf": "a" },
           "create": [{ "item": { "id": "of-{{key}}", "executor": "command", "inputs": { "command": "true" }, "depends_on": ["not-{{key}}"] } }] },
@@ -43,7 +43,7 @@ fn what_a_run_cannot_take_is_said_and_ends_nothing() {
     ]);
     let items = [item("a", "echo 1 >outputs/x", &json!({})), item("a~18446744073709551615", "false", &json!({}))];
     let repo = play(&items, &rules, 4);
-    assert_eq!(said(&repo), ["name-clash", "name-clash"]);
+    assert_eq!(rule_outcomes(&repo), ["name-clash", "name-clash"]);
     repo.env.handoff(["close", "r"]).success();
     repo.is_intact("r");
 }
@@ -70,7 +70,7 @@ fn an_id_that_a_rule_may_create_is_reserved() {
 }
 
 #[test]
-fn what_stands_for_what_stands_for_it_ends_soon_and_is_said() {
+fn circular_replacements_end_and_are_recorded() {
     let standing = |id: &str, field: &str, of: &str| json!({ "item": { "id": id, "executor": "command", "inputs": { "command": "true" }, field: of } });
     let after = json!({ "item": { "id": "b", "executor": "command", "inputs": { "command": "true" }, "depends_on": ["a", "t"] } });
     for create in [
@@ -82,14 +82,14 @@ fn what_stands_for_what_stands_for_it_ends_soon_and_is_said() {
         let rules =
             json!([{ "id": "r", "when": { "items": [{ "items": ["a", "t"], "are": "ended" }] }, "create": create }]);
         let repo = play(&[item("a", "true", &json!({})), item("t", "true", &json!({}))], &rules, 4);
-        assert_eq!(said(&repo), ["name-clash"], "{rules}");
-        assert_eq!(told(&repo), ["a done", "t done"]);
+        assert_eq!(rule_outcomes(&repo), ["name-clash"], "{rules}");
+        assert_eq!(item_statuses(&repo), ["a done", "t done"]);
         repo.is_intact("r");
     }
 }
 
 #[test]
-fn two_needs_of_one_name_are_said() {
+fn duplicate_needs_are_recorded() {
     let need = json!({ "from": "@artifacts", "select": { "kind": "output", "path": "x" } });
     let create = json!([{ "item": { "id": "b", "executor": "command", "inputs": { "command": "true" },
         "needs": { "in-{{n}}": need, "in-1": need } } }]);
@@ -101,15 +101,16 @@ fn two_needs_of_one_name_are_said() {
     repo.env.write("r.json", &plan.to_string());
     repo.env.handoff(["submit", "../r.json"]).success();
     let _ = repo.env.handoff(["run", "r"]).exit(4);
-    assert_eq!(said(&repo), ["name-clash"]);
+    assert_eq!(rule_outcomes(&repo), ["name-clash"]);
 }
 
 /// An open-ended run of a pattern, with what is added to it.
 fn extended(pattern: &str, items: &[Value], more: &Value) -> (TestRepo, crate::common::Output) {
     let repo = TestRepo::new();
     repo.config("handoff.queue.default.maxAttempts", "1");
-    let plan =
-        |items: &[Value]| json!({ "id": "r", "pattern": pattern, "openEnded": true, "items": items }).to_string();
+    let plan = |plan_items: &[Value]| {
+        json!({ "id": "r", "pattern": pattern, "openEnded": true, "items": plan_items }).to_string()
+    };
     repo.env.write("r.json", &plan(items));
     repo.env.handoff(["submit", "../r.json"]).success();
     repo.env.write("more.json", &plan(&[items, std::slice::from_ref(more)].concat()));
@@ -126,6 +127,6 @@ fn a_payload_that_no_item_would_read_is_refused() {
     assert!(output.stdout.starts_with("bad-pattern at items[2].inputs.gate: pipeline made its rules when"), "{output}");
     assert!(!repo.items("r").contains_key("more"));
     // Where no pattern reads it, it is an input like any other.
-    let (_, output) = extended("dag", &items, &item("more", "true", &gate("a")));
-    output.success();
+    let (_, second_output) = extended("dag", &items, &item("more", "true", &gate("a")));
+    second_output.success();
 }

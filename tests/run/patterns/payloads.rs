@@ -24,7 +24,7 @@ fn gate(payload: &Value, others: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn what_is_wrong_with_a_gate_is_said_with_its_place() {
+fn invalid_gate_is_reported_with_its_position() {
     let at = |path: &str| format!("items[1].inputs.gate{path}");
     let fix = template("true");
     let cases = [
@@ -55,8 +55,8 @@ fn what_is_wrong_with_a_gate_is_said_with_its_place() {
         ),
         (json!({ "onRed": "block", "subject": "build", "extra": 1 }), vec![format!("unknown-field {}", at(".extra"))]),
     ];
-    for (payload, wanted) in cases {
-        assert_eq!(gate(&payload, &[]), wanted, "{payload}");
+    for (payload, expected) in cases {
+        assert_eq!(gate(&payload, &[]), expected, "{payload}");
     }
 }
 
@@ -67,27 +67,27 @@ fn an_id_that_a_pattern_needs_is_no_authors() {
     assert_eq!(gate(&payload, &["review-fix-3", "other~2"]), Vec::<String>::new());
     assert_eq!(gate(&payload, &["Review-fix-2"]), ["bad-pattern items[2].id"]);
     assert_eq!(gate(&payload, &["build~7"]), ["bad-pattern items[2].id"]);
-    let payload = json!({ "mapReduce": { "map": template("true"), "reduce": template("true") } });
-    let with = |id: &str| problems("map-reduce", &[item("s", "true", &payload), item(id, "true", &json!({}))]);
+    let second_payload = json!({ "mapReduce": { "map": template("true"), "reduce": template("true") } });
+    let with = |id: &str| problems("map-reduce", &[item("s", "true", &second_payload), item(id, "true", &json!({}))]);
     assert_eq!(with("map-a"), ["bad-pattern items[1].id"]);
     assert_eq!(with("reduce"), ["bad-pattern items[1].id"]);
     assert_eq!(with("s-map-a"), Vec::<String>::new());
 }
 
 #[test]
-fn all_that_is_wrong_with_a_splitter_is_told_at_once() {
+fn every_problem_of_a_splitter_is_reported() {
     let payload = json!({ "mapReduce": { "map": template("true"), "reduce": 3, "minSuccess": 2 } });
     let items = [item("s", "true", &payload), item("map-x", "true", &json!({}))];
-    let wanted = [
+    let expected = [
         "wrong-type items[0].inputs.mapReduce.reduce",
         "bad-pattern items[1].id",
         "bad-pattern items[0].inputs.mapReduce.minSuccess",
     ];
-    assert_eq!(problems("map-reduce", &items), wanted);
+    assert_eq!(problems("map-reduce", &items), expected);
 }
 
 #[test]
-fn a_circle_that_the_order_makes_is_told() {
+fn cycle_through_an_order_is_reported() {
     let items = [
         item("a", "true", &json!({ "depends_on": ["c"] })),
         item("b", "true", &json!({})),
@@ -97,9 +97,9 @@ fn a_circle_that_the_order_makes_is_told() {
 }
 
 #[test]
-fn a_circle_of_an_authors_own_order_is_told() {
+fn cycle_in_a_custom_order_is_reported() {
     let repo = TestRepo::new();
-    let told = |rules: &Value, more: &Value| {
+    let problem = |rules: &Value, more: &Value| {
         let items = [item("a", "true", more), item("b", "true", &json!({}))];
         repo.env.write("r.json", &json!({ "id": "r", "items": items, "rules": rules }).to_string());
         let output = repo.env.handoff(["--json", "validate", "../r.json"]).exit(1);
@@ -111,16 +111,16 @@ fn a_circle_of_an_authors_own_order_is_told() {
         )
     };
     let none = json!({});
-    assert_eq!(told(&json!([{ "id": "o", "order": { "a": ["b"], "b": ["a"] } }]), &none), "cycle items[0]");
+    assert_eq!(problem(&json!([{ "id": "o", "order": { "a": ["b"], "b": ["a"] } }]), &none), "cycle items[0]");
     let two = json!([{ "id": "o", "order": { "a": ["b"] } }, { "id": "p", "order": { "b": ["a", "none"] } }]);
-    assert_eq!(told(&two, &none), "cycle items[0]");
+    assert_eq!(problem(&two, &none), "cycle items[0]");
     let on = json!({ "depends_on": ["b"] });
-    assert_eq!(told(&json!([{ "id": "o", "order": { "b": ["a"] } }]), &on), "cycle items[0]");
-    assert_eq!(told(&json!([{ "id": "o", "order": { "a": ["a"] } }]), &none), "bad-rule rules[0].order.a");
-    // The queue's rules are held to the same.
+    assert_eq!(problem(&json!([{ "id": "o", "order": { "b": ["a"] } }]), &on), "cycle items[0]");
+    assert_eq!(problem(&json!([{ "id": "o", "order": { "a": ["a"] } }]), &none), "bad-rule rules[0].order.a");
+    // The queue's rules are validated in the same way.
     repo.env.write("repo/rules.json", &json!([{ "id": "o", "order": { "a": ["b"], "b": ["a"] } }]).to_string());
     repo.config("handoff.queue.default.rules", "rules.json");
-    assert_eq!(told(&json!([]), &none), "cycle items[0]");
+    assert_eq!(problem(&json!([]), &none), "cycle items[0]");
 }
 
 #[test]
@@ -129,13 +129,13 @@ fn an_unknown_pattern_is_refused_and_an_unread_payload_is_reported() {
     let repo = TestRepo::new();
     let items = [item("a", "true", &json!({ "gate": { "anything": 1 } }))];
     repo.env.write("r.json", &json!({ "id": "r", "items": items }).to_string());
-    let said = repo.env.handoff(["run", "../r.json"]);
-    insta::assert_snapshot!(said.stderr, @"
+    let output = repo.env.handoff(["run", "../r.json"]);
+    insta::assert_snapshot!(output.stderr, @"
     warning: nothing reads items[0].inputs.gate: this is dag, and no pattern such as pipeline
     ▶ a  attempt 1
     ✓ a  done in 0ms, nothing handed over
     ");
-    said.success();
+    output.success();
     repo.is_intact("r");
 }
 
@@ -146,7 +146,7 @@ fn only_a_rule_gives_an_item_the_place_of_another() {
 }
 
 #[test]
-fn what_a_pattern_comes_to_is_shown() {
+fn pattern_expansion_is_printed() {
     let repo = TestRepo::new();
     let gate = json!({ "onRed": "spawn-fix", "subject": "build", "fixTemplate": template("true") });
     let items = [item("build", "true", &json!({})), item("review", "true", &json!({ "gate": gate }))];
@@ -155,7 +155,7 @@ fn what_a_pattern_comes_to_is_shown() {
 }
 
 #[test]
-fn a_name_that_is_too_long_for_what_is_made_of_it_is_told() {
+fn name_too_long_for_derived_names_is_reported() {
     let long = "n".repeat(120);
     let gate = json!({ "onRed": "block", "subject": "build" });
     let items = [item("build", "true", &json!({})), item(&long, "true", &json!({ "gate": gate }))];

@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::{RED, cat, item, play, said, submit, template, told};
+use super::{RED, cat, item, item_statuses, play, rule_outcomes, submit, template};
 use crate::common::repo::TestRepo;
 use crate::common::report::{find_line, find_row};
 
 /// A subject with reviewers, each of whom wants so many lines.
-fn subject(wanted: &[u32], threshold: u32, more: &Value) -> Vec<Value> {
+fn subject(needed_lines: &[u32], threshold: u32, more: &Value) -> Vec<Value> {
     let reviewer = |lines: &u32| {
         let script =
             format!("git apply inputs/work; n=$(wc -l <code); echo $n >outputs/findings; test $n -ge {lines} || {RED}");
         template(&script)
     };
-    let reviewers: Vec<Value> = wanted.iter().map(reviewer).collect();
+    let reviewers: Vec<Value> = needed_lines.iter().map(reviewer).collect();
     let mut payload = json!({
         "reviewers": reviewers,
         "threshold": threshold,
@@ -29,7 +29,7 @@ fn subject(wanted: &[u32], threshold: u32, more: &Value) -> Vec<Value> {
 fn enough_approvals_commit_and_who_was_outvoted_is_no_fault() {
     let repo = play("quorum", &subject(&[1, 1, 9], 2, &json!({})), 0);
     let all = ["work done", "work::commit done", "work::rev-0 done", "work::rev-1 done", "work::rev-2 done"];
-    assert_eq!(told(&repo), all);
+    assert_eq!(item_statuses(&repo), all);
     assert_eq!(cat(&repo, "work::commit:outputs/committed"), "one\n");
     repo.is_intact("r");
 }
@@ -38,11 +38,11 @@ fn enough_approvals_commit_and_who_was_outvoted_is_no_fault() {
 fn too_few_approvals_commit_nothing() {
     let repo = play("quorum", &subject(&[1, 9, 9], 2, &json!({})), 4);
     assert!(!repo.items("r").contains_key("work::commit"));
-    assert_eq!(said(&repo), ["rejected"]);
+    assert_eq!(rule_outcomes(&repo), ["rejected"]);
 }
 
 #[test]
-fn what_is_rejected_is_fixed_and_looked_at_again() {
+fn rejected_work_is_fixed_and_reviewed_again() {
     let fix = "git apply inputs/work; echo more >>code; cat inputs/findings-* >outputs/told";
     let more = json!({ "onReject": "spawn-fix", "fixTemplate": template(fix), "maxRounds": 2 });
     let repo = play("quorum", &subject(&[2, 2], 2, &more), 0);
@@ -52,19 +52,19 @@ fn what_is_rejected_is_fixed_and_looked_at_again() {
     let items = repo.items("r");
     assert!(!items.contains_key("work-fix-2") && !items.contains_key("work::commit"), "{items:?}");
     repo.is_intact("r");
-    let repo = play("quorum", &subject(&[9, 9], 1, &more), 4);
-    assert_eq!(said(&repo), ["rejected"]);
-    let items = repo.items("r");
-    assert!(items.contains_key("work-fix-2") && !items.contains_key("work-fix-3"), "{items:?}");
+    let second_repo = play("quorum", &subject(&[9, 9], 1, &more), 4);
+    assert_eq!(rule_outcomes(&second_repo), ["rejected"]);
+    let second_items = second_repo.items("r");
+    assert!(second_items.contains_key("work-fix-2") && !second_items.contains_key("work-fix-3"), "{second_items:?}");
     // A forced apply prints a warning, and replaced items are shown as such.
-    let output = repo.env.handoff(["apply", "r", "--branch", "taken", "--allow-red"]).exit(0);
+    let output = second_repo.env.handoff(["apply", "r", "--branch", "taken", "--allow-red"]).exit(0);
     insta::assert_snapshot!(output.stderr, @"warning: the run says of itself: rejected");
-    let shown = repo.env.handoff(["show", "r/work::rev-0"]).success();
-    insta::assert_snapshot!(find_line(&shown, "superseded "), @"superseded by work~2::rev-0");
+    let stdout = second_repo.env.handoff(["show", "r/work::rev-0"]).success();
+    insta::assert_snapshot!(find_line(&stdout, "superseded "), @"superseded by work~2::rev-0");
 }
 
 #[test]
-fn what_was_sent_back_is_not_committed_whatever_reviewers_say_later() {
+fn rejected_work_is_never_committed() {
     let more = json!({ "onReject": "spawn-fix", "fixTemplate": template("exit 1") });
     let mut items = subject(&[1, 9], 2, &more);
     // He approves at the second request, while a fix is in progress.
@@ -79,7 +79,7 @@ fn what_was_sent_back_is_not_committed_whatever_reviewers_say_later() {
 }
 
 #[test]
-fn a_superseded_item_is_not_to_be_asked_for_again() {
+fn superseded_item_cannot_be_retried() {
     let more = json!({ "onReject": "spawn-fix", "fixTemplate": template("git apply inputs/work; echo more >>code") });
     let mut items = subject(&[1], 1, &more);
     items[0]["inputs"]["quorum"]["reviewers"][0] = template("exit 1");
@@ -91,7 +91,7 @@ fn a_superseded_item_is_not_to_be_asked_for_again() {
 }
 
 #[test]
-fn who_closes_a_run_before_its_rules_were_asked_has_it_say_so() {
+fn closing_before_the_rules_ran_is_recorded() {
     let repo = TestRepo::new();
     repo.config("handoff.maxItems", "1");
     submit(&repo, "quorum", &subject(&[9], 1, &json!({}))).success();
@@ -105,15 +105,15 @@ fn who_closes_a_run_before_its_rules_were_asked_has_it_say_so() {
     submitted 2026-06-04 02:00Z by human:ada
     r: 1 of 1 done, closed-early, sealed, PARTIAL
     ");
-    let output = repo.env.handoff(["export", "r", "--format", "bundle-json"]).exit(1);
-    insta::assert_snapshot!(output.stderr, @r#"error: the run's own outcome is "closed-early", but this format has only outcomes of items"#);
+    let export_output = repo.env.handoff(["export", "r", "--format", "bundle-json"]).exit(1);
+    insta::assert_snapshot!(export_output.stderr, @r#"error: the run's own outcome is "closed-early", but this format has only outcomes of items"#);
     let packet = repo.env.handoff(["packet", "auto", "--run", "r"]).success();
     insta::assert_snapshot!(find_line(&packet, "  \"next_action\": "), @r#"  "next_action": "Run `git handoff show r` and submit a new plan for what is missing","#);
     repo.is_intact("r");
 }
 
 #[test]
-fn a_reviewer_who_is_asked_again_holds_the_next_round_up_and_does_not_end_it() {
+fn retried_reviewer_delays_the_next_round() {
     let fix = "test $HANDOFF_ATTEMPT -ge 2; git apply inputs/work; echo more >>code";
     let more = json!({ "onReject": "spawn-fix", "fixTemplate": template(&format!("set -e; {fix}")) });
     let mut items = subject(&[1], 1, &more);
@@ -123,7 +123,10 @@ fn a_reviewer_who_is_asked_again_holds_the_next_round_up_and_does_not_end_it() {
     repo.env.handoff(["retry", "r/work::rev-0"]).success();
     repo.env.handoff(["retry", "r/work-fix-1"]).success();
     repo.env.handoff(["run", "r"]).ends(0);
-    let items = repo.items("r");
-    assert!(items.contains_key("work~2::commit") && !items.contains_key("work::commit"), "{items:?}");
+    let second_items = repo.items("r");
+    assert!(
+        second_items.contains_key("work~2::commit") && !second_items.contains_key("work::commit"),
+        "{second_items:?}"
+    );
     repo.is_intact("r");
 }

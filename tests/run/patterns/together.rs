@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{RED, cat, item, play, said, submit, template, told};
+use super::{RED, cat, item, item_statuses, play, rule_outcomes, submit, template};
 use crate::common::repo::TestRepo;
 
 const SPLIT: &str = "for n in 1 2 10; do echo $n >outputs/$n; done";
@@ -33,7 +33,7 @@ fn a_gate_and_a_map_reduce_stand_in_one_plan_of_either_pattern() {
     for pattern in ["pipeline", "map-reduce"] {
         let repo = play(pattern, &[build(), gate("block", "true"), splitter()], 0);
         let ended = ["build", "map-1", "map-10", "map-2", "reduce", "review", "split"].map(|id| format!("{id} done"));
-        assert_eq!(told(&repo), ended, "{pattern}");
+        assert_eq!(item_statuses(&repo), ended, "{pattern}");
         assert_eq!(cat(&repo, "reduce:outputs/all"), "1\n2\n10\n");
         repo.is_intact("r");
     }
@@ -43,22 +43,22 @@ fn a_gate_and_a_map_reduce_stand_in_one_plan_of_either_pattern() {
 fn a_red_gate_sends_the_work_back_and_the_map_reduce_behind_it_goes_on() {
     let red_once = format!("test $HANDOFF_ITEM != review || {RED}");
     let repo = play("pipeline", &[build(), gate("spawn-fix", &red_once), splitter()], 0);
-    assert!(said(&repo).is_empty());
-    let seen = repo.items("r");
+    assert!(rule_outcomes(&repo).is_empty());
+    let items = repo.items("r");
     for id in ["review-fix-1", "review~2", "split~2", "map-1", "map-2", "map-10", "reduce"] {
-        assert_eq!(seen[id].status, "done", "{id}");
+        assert_eq!(items[id].status, "done", "{id}");
     }
     repo.is_intact("r");
 }
 
 #[test]
-fn what_rules_created_is_listed_where_it_belongs_in_natural_order() {
+fn status_lists_created_items_in_natural_order() {
     let repo = play("map-reduce", &[splitter(), build()], 0);
     let status = repo.status("r");
     let listed: Vec<_> = status["items"].as_array().unwrap().iter().map(|item| item["id"].clone()).collect();
     assert_eq!(listed, ["split", "map-1", "map-2", "map-10", "reduce", "build"]);
-    let shown = repo.env.handoff(["status", "r"]).success();
-    let names: Vec<_> = shown.lines().take(6).map(|line| line.split_whitespace().nth(1).unwrap()).collect();
+    let stdout = repo.env.handoff(["status", "r"]).success();
+    let names: Vec<_> = stdout.lines().take(6).map(|line| line.split_whitespace().nth(1).unwrap()).collect();
     assert_eq!(names, listed);
 }
 
@@ -89,8 +89,8 @@ fn an_item_of_dispatch_without_inputs_runs_the_only_subagent() {
     submit(&repo, "map-reduce", &items).success();
     repo.env.handoff(["run", "r"]).success();
     assert_eq!(cat(&repo, "reduce:outputs/seen"), "part-1\n");
-    let shown: Value = serde_json::from_str(&repo.env.handoff(["show", "r/plain", "--json"]).success()).unwrap();
-    assert_eq!(shown["manifest"]["subagent"], "only");
+    let answer: Value = serde_json::from_str(&repo.env.handoff(["show", "r/plain", "--json"]).success()).unwrap();
+    assert_eq!(answer["manifest"]["subagent"], "only");
     repo.is_intact("r");
 }
 

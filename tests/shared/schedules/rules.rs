@@ -211,8 +211,8 @@ impl Rules {
         }
         match act {
             Act::Share => self.is_shared = true,
-            Act::Admit(key) => drop(self.workers.insert(key)),
-            Act::Dismiss(key) => drop(self.workers.remove(key)),
+            Act::Admit(signer) => drop(self.workers.insert(signer)),
+            Act::Dismiss(dismissed) => drop(self.workers.remove(dismissed)),
             Act::Fire(attempt, by) => {
                 let holder = by.map(|by| (by, *key));
                 self.items[attempt.item] = Item { phase: Phase::Running, attempts: attempt.number, holder };
@@ -237,8 +237,8 @@ impl Rules {
         let (owns, works) = (key == OWNER, key == OWNER || self.workers.contains(key));
         match act {
             Act::Share => works && !self.is_shared && !self.is_closed,
-            Act::Admit(key) => owns && !self.is_closed && *key != OWNER && !self.workers.contains(key),
-            Act::Dismiss(key) => owns && self.workers.contains(key),
+            Act::Admit(signer) => owns && !self.is_closed && *signer != OWNER && !self.workers.contains(signer),
+            Act::Dismiss(dismissed_key) => owns && self.workers.contains(dismissed_key),
             Act::Fire(attempt, by) => works && self.may_fire(*attempt, *by),
             Act::End(attempt, by, End::HandedBack) => self.may_hand_back(*attempt, *by, key),
             Act::End(attempt, by, end) if attempt.number == 0 => {
@@ -248,10 +248,10 @@ impl Rules {
             }
             Act::End(attempt, by, _) => works && self.runs(*attempt) && self.is_by_holder(*attempt, *by, key),
             Act::Lose { attempt, victim, taker, because } => {
-                let held = self.items[attempt.item].holder.filter(|_| self.runs(*attempt));
-                let is_dismissed = |key: &str| key != OWNER && !self.workers.contains(key);
+                let claim = self.items[attempt.item].holder.filter(|_| self.runs(*attempt));
+                let is_dismissed = |other_key: &str| other_key != OWNER && !self.workers.contains(other_key);
                 works
-                    && held.is_some_and(|(holder, dispatcher)| {
+                    && claim.is_some_and(|(holder, dispatcher)| {
                         let is_true = *because != Because::Dismissed || is_dismissed(dispatcher);
                         Some(holder) == *victim && taker != victim && is_true
                     })

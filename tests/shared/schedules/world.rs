@@ -113,7 +113,7 @@ pub(super) struct World {
     cut: BTreeSet<Attempt>,
     had_outage: bool,
     pub(super) bad: BTreeSet<&'static str>,
-    pub(super) told: Vec<String>,
+    pub(super) trace: Vec<String>,
 }
 
 /// A step that is possible.
@@ -168,7 +168,7 @@ impl World {
         };
         let keys = [OWNER, *dice.pick(&[OWNER, WORKERS[0]]), *dice.pick(&WORKERS)];
         let drivers: Vec<Driver> = (0..DRIVERS).map(|at| driver(at, keys[at])).collect();
-        let beats = drivers.iter().map(|driver| (driver.id, 0)).collect();
+        let beats = drivers.iter().map(|any_driver| (any_driver.id, 0)).collect();
         Self {
             design,
             chain,
@@ -182,7 +182,7 @@ impl World {
             cut: BTreeSet::new(),
             had_outage: false,
             bad: BTreeSet::new(),
-            told: Vec::new(),
+            trace: Vec::new(),
         }
     }
 
@@ -202,7 +202,7 @@ impl World {
             steps = if faults.is_empty() { steps } else { faults };
         }
         let step = *dice.pick(&steps);
-        self.told.push(format!("{step:?}"));
+        self.trace.push(format!("{step:?}"));
         self.take(step, dice);
         self.hold();
     }
@@ -252,7 +252,7 @@ impl World {
             }
         }
         // People act more rarely than machines fail.
-        match self.told.len() % 8 {
+        match self.trace.len() % 8 {
             0 => faults.extend((0..ITEMS).map(Step::Cancel)),
             1 => faults.extend((0..ITEMS).map(Step::TryAgain)),
             2 => faults.extend((0..WORKERS.len()).map(Step::Dismiss)),
@@ -264,8 +264,9 @@ impl World {
     /// Returns the holders that a driver may find silent.
     fn silent_to(&self, at: usize) -> impl Iterator<Item = Id> + '_ {
         let own = self.drivers[at].id;
-        let held: BTreeSet<Id> = self.drivers[at].rules.items.iter().filter_map(|item| Some(item.holder?.0)).collect();
-        held.into_iter().filter(move |id| *id != own && self.looks_silent(*id))
+        let holders: BTreeSet<Id> =
+            self.drivers[at].rules.items.iter().filter_map(|item| Some(item.holder?.0)).collect();
+        holders.into_iter().filter(move |id| *id != own && self.looks_silent(*id))
     }
 
     fn looks_silent(&self, id: Id) -> bool {
@@ -361,9 +362,9 @@ impl World {
     fn compose(&mut self, at: usize, dice: &mut Dice) {
         let driver = &self.drivers[at];
         let (mut state, mut rules, mut entries) = (driver.state.clone(), driver.rules.clone(), Vec::new());
-        let mut add = |act: Act, state: &mut RunState, rules: &mut Rules| {
+        let mut add = |act: Act, run_state: &mut RunState, run_rules: &mut Rules| {
             let entry = Entry { act, key: driver.key };
-            let fits = self.try_on(state, rules, &entry);
+            let fits = self.try_on(run_state, run_rules, &entry);
             entries.extend(fits.then_some(entry));
             fits
         };
@@ -378,8 +379,8 @@ impl World {
             let is_dismissed = key != OWNER && !rules.workers.contains(key);
             let because = match driver.look {
                 _ if driver.predecessors.contains(&victim) => Because::Lock,
-                Some(seen) if seen.victim == victim => {
-                    look = Some(seen);
+                Some(previous) if previous.victim == victim => {
+                    look = Some(previous);
                     Because::Silent
                 }
                 _ if is_dismissed => Because::Dismissed,
@@ -408,9 +409,9 @@ impl World {
         }
         if !entries.is_empty() {
             let push = Push { by: driver.id, base: driver.known, entries, look, answer: None };
-            let driver = &mut self.drivers[at];
-            driver.claims.extend(claims);
-            driver.push = Some(push);
+            let second_driver = &mut self.drivers[at];
+            second_driver.claims.extend(claims);
+            second_driver.push = Some(push);
         }
         self.drivers[at].look = None;
     }
@@ -434,8 +435,8 @@ impl World {
     fn arrive(&mut self, at: usize) {
         let Some(push) = self.drivers[at].push.clone().filter(|push| push.answer.is_none()) else { return };
         let answer = self.land(&push);
-        if let Some(push) = &mut self.drivers[at].push {
-            push.answer = Some(answer);
+        if let Some(second_push) = &mut self.drivers[at].push {
+            second_push.answer = Some(answer);
         }
     }
 
@@ -467,8 +468,7 @@ impl World {
                 if holder.map(|(holder, _)| holder) != *by || *by != Some(push.by) {
                     self.bad.insert("an attempt was ended by another");
                 }
-                let is_done =
-                    |entry: &Entry| matches!(&entry.act, Act::End(other, _, End::Done) if other.item == attempt.item);
+                let is_done = |listed_entry: &Entry| matches!(&listed_entry.act, Act::End(other, _, End::Done) if other.item == attempt.item);
                 if *end == End::Done && self.chain.iter().any(is_done) {
                     self.bad.insert("an item was done twice");
                 }
@@ -554,9 +554,9 @@ impl World {
         let is_known = |attempt: &Attempt| running.contains(attempt) || results.contains_key(attempt);
         let start: Vec<Attempt> = claims.into_iter().filter(|attempt| !is_known(attempt)).collect();
         let is_dismissed = key != OWNER && !driver.rules.workers.contains(key);
-        let driver = &mut self.drivers[at];
-        (driver.running, driver.results) = (running, results);
-        driver.claims.retain(|attempt| attempt.number > driver.rules.items[attempt.item].attempts);
+        let second_driver = &mut self.drivers[at];
+        (second_driver.running, second_driver.results) = (running, results);
+        second_driver.claims.retain(|attempt| attempt.number > second_driver.rules.items[attempt.item].attempts);
         for attempt in start {
             self.start(at, attempt);
         }
@@ -664,8 +664,8 @@ impl World {
         assert_eq!(usize::try_from(self.state.running()).ok(), Some(self.rules.running()));
         let state = (self.state.is_settled(), self.state.is_done(), self.state.sealed);
         assert_eq!(state, (self.rules.is_settled(), self.rules.is_done(), self.rules.is_sealed));
-        let held = |driver: &&Driver| driver.running.iter().any(|attempt| is_locked(attempt.item));
-        if self.drivers.iter().filter(held).count() > 1 {
+        let runs_item = |driver: &&Driver| driver.running.iter().any(|attempt| is_locked(attempt.item));
+        if self.drivers.iter().filter(runs_item).count() > 1 {
             self.bad.insert("a lock was held by two");
         }
     }
