@@ -47,6 +47,12 @@ fn rounds(name: &str, default: u64) -> Range<u64> {
     end(range.0)..end(range.1)
 }
 
+/// Returns the distance between two places where a command is killed, of all that it passes: `sample`,
+/// or 1 if [`KILLS`] is set.
+pub(crate) fn kill_step(sample: usize) -> usize {
+    if std::env::var_os(KILLS).is_some() { 1 } else { sample }
+}
+
 /// Returns the files and folders that a process leaves in a git directory only when it is killed.
 fn leftovers(git: &Path) -> Vec<PathBuf> {
     let (mut found, mut folders) = (Vec::new(), vec![git.to_owned()]);

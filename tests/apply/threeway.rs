@@ -10,6 +10,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::{BUILD, EDIT};
+use crate::chaos::kill_step;
 use crate::common::clone::TestClone;
 use crate::common::report::find_line;
 
@@ -522,8 +523,8 @@ fn whenever_it_is_killed_it_can_be_given_up() {
     let clone = ready();
     let before = state(&clone);
     let mut rounds = 0;
-    for nth in (1..).step_by(2) {
-        if !killed(&clone, &APPLY, nth, nth % 4 == 1) {
+    for nth in (1..).step_by(kill_step(5)) {
+        if !killed(&clone, &APPLY, nth, rounds % 2 == 0) {
             break;
         }
         rounds += 1;
@@ -533,10 +534,10 @@ fn whenever_it_is_killed_it_can_be_given_up() {
         }
         assert_eq!(state(&clone), before, "{nth}");
     }
-    assert!(rounds > 20, "{rounds}");
+    assert!(rounds > 8, "{rounds}");
     // It stopped for the conflict in the last round; giving up may be killed as well.
-    for nth in 1.. {
-        if !killed(&clone, &["apply", "--abort"], nth, nth % 2 == 0) {
+    for nth in (1..).step_by(kill_step(2)) {
+        if !killed(&clone, &["apply", "--abort"], nth, nth % 4 == 1) {
             break;
         }
         if !underway(&clone) {
@@ -559,7 +560,7 @@ fn whenever_it_is_killed_it_can_go_on() {
         assert_eq!(subjects(copy), "a-first Go on Start ");
     };
     let mut rounds = 0;
-    for nth in (2..).step_by(3) {
+    for nth in (2..).step_by(kill_step(7)) {
         let killed = killed(&clone, &APPLY, nth, nth % 2 == 1);
         if underway(&clone) {
             // Where it had stopped in all but its answer, it says what is unresolved.
@@ -576,7 +577,7 @@ fn whenever_it_is_killed_it_can_go_on() {
     }
     assert!(rounds > 1, "{rounds}");
     // And while it goes on with what was resolved.
-    for nth in (1..).step_by(3) {
+    for nth in (1..).step_by(kill_step(5)) {
         assert_eq!(clone.handoff(&APPLY).0, 1);
         clone.write("main.txt", "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");
         clone.git(&["add", "main.txt"]);

@@ -131,7 +131,7 @@ fn honest_checks_find_what_they_need() {
         repo.env.git(["commit", "--quiet", "--message", "Ignore"]).success();
         let work = "echo three >>a.txt; mkdir -p node_modules/m; echo installed >node_modules/m/index.js; \
                     git commit -qam work; echo out >outputs/o.txt";
-        for (name, check) in [
+        let checks = [
             ("tools", "test \"$($HOME/.cargo/bin/tool)\" = cargo && test \"$($HOME/.pyenv/bin/t)\" = py"),
             ("nvm", "test \"$($HOME/.nvm/versions/node/v1/bin/tool)\" = node"),
             (
@@ -152,12 +152,18 @@ fn honest_checks_find_what_they_need() {
             ("modules", "test \"$(cat node_modules/m/index.js)\" = installed"),
             ("temporary", "touch \"$TMPDIR/x\" \"$HOME/x\""),
             ("task", "test -s \"$HANDOFF_TASK\" && grep -q told.txt"),
-        ] {
-            let mut honest = needing("a", work);
-            honest["inputs"]["check"] = check.into();
-            repo.drive(name, &[first(), honest]).ends(0);
-            let ends = repo.entries(name).into_iter().rfind(|entry| entry["item"] == "a");
-            assert_eq!(ends.unwrap()["verify"]["passed"], json!(true), "{way}: {name}");
+        ];
+        let honest = |(name, check): &(&str, &str)| {
+            let mut honest = needing(name, work);
+            honest["inputs"]["check"] = (*check).into();
+            honest
+        };
+        let items: Vec<Value> = std::iter::once(first()).chain(checks.iter().map(honest)).collect();
+        repo.drive("r", &items).ends(0);
+        let entries = repo.entries("r");
+        for (name, _) in checks {
+            let end = entries.iter().rfind(|entry| entry["item"] == name);
+            assert_eq!(end.unwrap()["verify"]["passed"], json!(true), "{way}: {name}");
         }
         // The worker's commits are found after the check.
         repo.no_process_is_left();
