@@ -89,8 +89,7 @@ pub(super) fn named(message: &str) -> Option<Named> {
         let (run, item) = name.split_once('/')?;
         Some((run, item, product))
     });
-    let claimed = || Some((value(RUN)?, value(ITEM)?, value(PRODUCT)?));
-    let (run, item, product) = resolved.or_else(claimed)?;
+    let (run, item, product) = resolved.or_else(|| Some((value(RUN)?, value(ITEM)?, value(PRODUCT)?)))?;
     let (run, item, product) = (run.parse().ok()?, item.parse().ok()?, product.parse().ok()?);
     Some(Named { run, item, product, resolved: resolved.is_some() })
 }
@@ -132,11 +131,13 @@ fn is_token(key: &str) -> bool {
 
 /// Returns the lines that could be read as our trailers, anywhere in the text.
 pub(super) fn claims(text: &str) -> Vec<&str> {
-    let is_ours = |line: &&str| {
-        let key = line.split_once(':').map(|(key, _)| key.trim_end().to_ascii_lowercase());
-        key.is_some_and(|key| key.starts_with(OURS) && is_token(&key))
-    };
-    text.lines().map(str::trim).filter(is_ours).collect()
+    text.lines()
+        .map(str::trim)
+        .filter(|line| {
+            let key = line.split_once(':').map(|(key, _)| key.trim_end().to_ascii_lowercase());
+            key.is_some_and(|key| key.starts_with(OURS) && is_token(&key))
+        })
+        .collect()
 }
 
 /// Strips white space as `git stripspace` does.

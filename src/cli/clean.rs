@@ -2,7 +2,7 @@
 
 use git_handoff::model::hints;
 use git_handoff::repository::Repository;
-use git_handoff::upkeep::clean::{Piece, Request};
+use git_handoff::upkeep::clean::Request;
 use git_handoff::upkeep::operations::CleanAnswer;
 
 use git_handoff::run::query::Target;
@@ -125,8 +125,7 @@ fn counted(answer: &CleanAnswer) -> String {
         ("salvage", "run's saved work", "runs' saved work"),
     ];
     let counted = kinds.into_iter().filter_map(|(kind, one, many)| {
-        let goes = |piece: &&Piece| piece.kind == kind && (piece.removed || answer.dry_run);
-        match answer.pieces.iter().filter(goes).count() {
+        match answer.pieces.iter().filter(|piece| piece.kind == kind && (piece.removed || answer.dry_run)).count() {
             0 => None,
             1 => Some(format!("1 {one}")),
             count => Some(format!("{count} {many}")),

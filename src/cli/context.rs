@@ -91,10 +91,9 @@ pub(super) fn pager(repository: &Repository, output: &Output) -> Result<Option<P
         Paging::Through(command) if std::env::var_os("GIT_PAGER").is_none() => command.clone(),
         _ => repository.store.git().args(["var", "GIT_PAGER"]).line()?,
     };
-    let is_set = |name: &str| std::env::var_os(name).is_some();
     Ok(Some(command)
         .filter(|command| !matches!(command.as_str(), "" | "cat"))
-        .map(|command| Pager::new(command, is_set)))
+        .map(|command| Pager::new(command, |name: &str| std::env::var_os(name).is_some())))
 }
 
 /// Returns true if output goes to git's pager and may be coloured.

@@ -19,14 +19,16 @@ static EXAMPLES: LazyLock<Vec<(&str, Example)>> = LazyLock::new(|| {
 
 /// Returns the examples of a command, or one of each command below it.
 pub(super) fn of_command(path: &str) -> Vec<Example> {
-    let is_below = |name: &str| name.strip_prefix(path).is_some_and(|rest| rest.starts_with(' '));
     let mut last = "";
     // The first one represents each command below.
-    let is_wanted = |(name, _): &&(&'static str, Example)| {
-        let is_new = std::mem::replace(&mut last, *name) != *name;
-        *name == path || (is_new && is_below(name))
-    };
-    EXAMPLES.iter().filter(is_wanted).map(|(_, example)| *example).collect()
+    EXAMPLES
+        .iter()
+        .filter(|(name, _)| {
+            let is_new = std::mem::replace(&mut last, *name) != *name;
+            *name == path || (is_new && name.strip_prefix(path).is_some_and(|rest| rest.starts_with(' ')))
+        })
+        .map(|(_, example)| *example)
+        .collect()
 }
 
 /// Adds their examples to the help of all commands below a command.

@@ -140,8 +140,11 @@ fn next(fetched: &Fetched, taken_in: &[StatementOutcome], request: &Request) -> 
     if let Some(taken) = taken_in.iter().find(|taken| taken.refused.is_none()) {
         return Some(hints::run(&taken.run));
     }
-    let changed = |taken: &&Taken| !taken.status.is_refused() && taken.status != Status::UpToDate;
-    let taken = fetched.taken.iter().filter(|taken| !taken.place.kind.is_of_key()).find(changed)?;
+    let taken = fetched
+        .taken
+        .iter()
+        .filter(|taken| !taken.place.kind.is_of_key())
+        .find(|taken| !taken.status.is_refused() && taken.status != Status::UpToDate)?;
     let name = request.remote.name_of(&taken.place);
     Some(match taken.place.kind {
         Kind::Thread => hints::verify_thread(name),

@@ -67,12 +67,11 @@ fn verdicts(work: &Work, below_table: bool) -> Vec<Cell> {
         let is_listed = below_table && matches!(item.verdict, Verdict::Failed { .. });
         return if is_listed { Vec::new() } else { item_lines(item, None, work.changed_nothing()) };
     }
-    let failed = |item: &&ItemWork| match item.verdict {
+    let shown = work.items.iter().filter(|item| match item.verdict {
         Verdict::CheckFailed(_) | Verdict::Red(_) => true,
         Verdict::Failed { .. } => !below_table,
         _ => false,
-    };
-    let shown = work.items.iter().filter(failed);
+    });
     let mut lines: Vec<Cell> =
         shown.clone().take(MOST).flat_map(|item| item_lines(item, Some(&item.id), false)).collect();
     if let more @ 1.. = shown.count().saturating_sub(MOST) {
@@ -175,13 +174,17 @@ fn explained(explained: &Explained) -> Vec<Cell> {
 /// Returns further remarks on the verdict: changes to protected files that the check judged or that
 /// are allowed, checks without protected files, and checks in worktrees of workers.
 fn notes(view: &View, work: &Work) -> Vec<Cell> {
-    let remark = |words: String| Cell::default().and(words, Some(Color::Yellow));
     let items = view.state.items.iter().filter(|item| !item.red && !item.judged);
     let paths: Vec<&str> = items.flat_map(|item| item.protected.iter().map(|change| change.path.as_str())).collect();
-    let changed = || format!("! {} changed: {}", table::many(paths.len(), "protected file"), paths.join(", "));
-    let allowed = (!paths.is_empty()).then(changed);
+    let allowed = (!paths.is_empty())
+        .then(|| format!("! {} changed: {}", table::many(paths.len(), "protected file"), paths.join(", ")));
     let judged = view.state.judged_remarks();
-    allowed.into_iter().chain(judged).chain(work.check_remarks.clone()).map(remark).collect()
+    allowed
+        .into_iter()
+        .chain(judged)
+        .chain(work.check_remarks.clone())
+        .map(|words| Cell::default().and(words, Some(Color::Yellow)))
+        .collect()
 }
 
 /// Returns the line about changed files, cut by whole paths.

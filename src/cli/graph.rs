@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::name::RunId;
 use git_handoff::model::printable::{Color, Painted};
 use git_handoff::report::graph::text::plain;
@@ -216,8 +215,7 @@ impl Standing {
         }
         let counts = count_statuses(&view.state, &node.members).into_iter();
         let counts: Vec<String> = counts.map(|(word, count)| format!("{count} {word}")).collect();
-        let is_bad = |at: &&ItemIndex| graph::Standing::of(&view.state, **at) >= graph::Standing::Red;
-        let bad = node.members.iter().filter(is_bad);
+        let bad = node.members.iter().filter(|at| graph::Standing::of(&view.state, **at) >= graph::Standing::Red);
         let bad = bad.map(|at| plain(subject.outline.items[*at].id.as_str())).collect();
         Self { mark, words: counts.join(", "), bad, color }
     }

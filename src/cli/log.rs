@@ -1,7 +1,6 @@
 //! `git handoff log`
 
 use clap::ValueEnum;
-use git_handoff::ledger::chain::Link;
 use git_handoff::model::entry::{Entry, Event, Outcome};
 use git_handoff::model::outcomes::NOTHING;
 use git_handoff::model::pipeline::BlockEnded;
@@ -80,18 +79,24 @@ fn print(view: &View, from: usize, saved: &[Saved], output: &mut Output) {
         return;
     }
     let takeovers = Takeover::all(view.links.iter().map(|link| &link.entry));
-    let row = |link: &Link| {
-        let entry = &link.entry;
-        let (seq, at) = (entry.seq.to_string(), entry.at.to_string());
-        let takeover = takeovers.iter().find(|takeover| takeover.entry == entry.seq);
-        let about = takeover.map_or_else(
-            || about(entry, state),
-            |it| format!("{} {it}{}", entry.event.kind(), reason_of(&entry.event)).into(),
-        );
-        let about = if has_saved_work(&entry.event, saved) { about.and("; its work is saved", None) } else { about };
-        vec![seq.into(), link.hash.short().into(), at.into(), entry.actor.as_str().into(), about]
-    };
-    table::print(&links.iter().map(row).collect::<Vec<_>>(), output);
+    table::print(
+        &links
+            .iter()
+            .map(|link| {
+                let entry = &link.entry;
+                let (seq, at) = (entry.seq.to_string(), entry.at.to_string());
+                let takeover = takeovers.iter().find(|takeover| takeover.entry == entry.seq);
+                let about = takeover.map_or_else(
+                    || about(entry, state),
+                    |it| format!("{} {it}{}", entry.event.kind(), reason_of(&entry.event)).into(),
+                );
+                let about =
+                    if has_saved_work(&entry.event, saved) { about.and("; its work is saved", None) } else { about };
+                vec![seq.into(), link.hash.short().into(), at.into(), entry.actor.as_str().into(), about]
+            })
+            .collect::<Vec<_>>(),
+        output,
+    );
 }
 
 /// Returns true if an entry ends an attempt whose work is saved beside the run.

@@ -173,8 +173,11 @@ fn examples_of(examples: &[Example]) -> String {
 /// Returns the exit codes, from the table in the reference.
 fn exit_status() -> Vec<(&'static str, &'static str)> {
     let table = EXIT_CODES.split("\n## ").next().unwrap_or_default();
-    let row = |line: &'static str| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | ");
-    table.lines().filter_map(row).filter(|(code, _)| code.parse::<u8>().is_ok()).collect()
+    table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "))
+        .filter(|(code, _)| code.parse::<u8>().is_ok())
+        .collect()
 }
 
 /// Formats a usage line for a page.
@@ -185,9 +188,13 @@ fn bare(usage: &str) -> &str {
 
 /// Formats code spans in italics.
 fn spans(page: &str) -> String {
-    let line = |line: &str| {
-        let set = |(at, part): (usize, &str)| if at % 2 == 1 { format!("\\fI{part}\\fR") } else { part.to_owned() };
-        line.split('`').enumerate().map(set).collect::<String>() + "\n"
-    };
-    page.lines().map(line).collect()
+    page.lines()
+        .map(|line| {
+            line.split('`')
+                .enumerate()
+                .map(|(at, part)| if at % 2 == 1 { format!("\\fI{part}\\fR") } else { part.to_owned() })
+                .collect::<String>()
+                + "\n"
+        })
+        .collect()
 }

@@ -246,8 +246,9 @@ pub(crate) fn main() -> ExitCode {
         }
     };
     let mut output = Output::new(arguments.json);
-    let run = || execute(arguments.command, arguments.actor, &mut output);
-    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        execute(arguments.command, arguments.actor, &mut output)
+    }));
     let code = match result {
         Ok(Ok(ending)) => ExitCode::from(ending.code()),
         Ok(Err(failure)) => output.fail(&failure.naming_lock().fitting(store_here)),

@@ -66,8 +66,13 @@ fn section(title: &str, rows: &[Vec<Cell>], output: &mut Output) {
     }
     output.line(title);
     // An empty column indents the others.
-    let set_in = |row: &Vec<Cell>| std::iter::once(Cell::default()).chain(row.iter().cloned()).collect();
-    table::print(&rows.iter().map(set_in).collect::<Vec<_>>(), output);
+    table::print(
+        &rows
+            .iter()
+            .map(|row| std::iter::once(Cell::default()).chain(row.iter().cloned()).collect())
+            .collect::<Vec<_>>(),
+        output,
+    );
 }
 
 /// Returns the next command: first what only the user can do.
@@ -79,8 +84,11 @@ fn next(overview: &Overview, repository: &Repository) -> Hint {
     if let Some(run) = overview.open.iter().find(stopped) {
         return hints::explain_or_close(&run.run);
     }
-    let failed = |run: &&RunSummary| run.counts.contains_key("failed");
-    match (overview.open.iter().find(failed), overview.open.first(), overview.not_green.first()) {
+    match (
+        overview.open.iter().find(|run| run.counts.contains_key("failed")),
+        overview.open.first(),
+        overview.not_green.first(),
+    ) {
         (None, None, Some(run)) if stopped(&run) => hints::explain(&run.run),
         (Some(run), ..) => hints::status_blocked(&run.run),
         (None, None, Some(run)) => hints::show_or_archive(&run.run),

@@ -199,8 +199,8 @@ pub(crate) fn admit(arguments: &Admit, repository: &Repository, output: &mut Out
 pub(crate) fn admitted(said: &[String], repository: &Repository) -> Result<BTreeMap<String, BTreeSet<Role>>, Failure> {
     let mut keys: BTreeMap<String, BTreeSet<Role>> = BTreeMap::new();
     for one in said {
-        let misused = || Failure::usage(format!("{one:?} is not KEY=ROLE[,ROLE…]"));
-        let (key, roles) = one.rsplit_once('=').ok_or_else(misused)?;
+        let (key, roles) =
+            one.rsplit_once('=').ok_or_else(|| Failure::usage(format!("{one:?} is not KEY=ROLE[,ROLE…]")))?;
         let roles = roles.split(',').map(|role| role.parse::<Role>().map_err(Failure::usage));
         keys.entry(repository.key_of(key)?).or_default().extend(roles.collect::<Result<Vec<_>, _>>()?);
     }

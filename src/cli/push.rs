@@ -94,8 +94,9 @@ fn named(arguments: &Arguments, remote: &Remote, repository: &Repository) -> Res
     if !arguments.names.is_empty() {
         // A fetched run may be named as in `verify`.
         let prefix = format!("{}/", remote.name);
-        let plain = |name: &String| name.strip_prefix(&prefix).unwrap_or(name).to_owned();
-        return Ok(Asked::Named(arguments.names.iter().map(plain).collect()));
+        return Ok(Asked::Named(
+            arguments.names.iter().map(|name| name.strip_prefix(&prefix).unwrap_or(name).to_owned()).collect(),
+        ));
     }
     let (runs, threads) = (own_runs(&repository.store)?.len(), own_threads(&repository.store)?.len());
     let here = match share::counted(runs, threads) {

@@ -109,8 +109,13 @@ fn save(path: &Path, text: &str, output: &mut Output) -> Result<Ending, Failure>
 /// Returns the name of the first run as a file name.
 fn default_path(names: &[String]) -> PathBuf {
     let name = names.first().map_or("report", String::as_str);
-    let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-    PathBuf::from(format!("{}.html", name.chars().map(safe).collect::<String>().trim_start_matches(['.', '-'])))
+    PathBuf::from(format!(
+        "{}.html",
+        name.chars()
+            .map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' })
+            .collect::<String>()
+            .trim_start_matches(['.', '-'])
+    ))
 }
 
 fn open(path: &Path, repository: &Repository) -> Result<(), Failure> {

@@ -376,8 +376,12 @@ fn advise(view: &View, repository: &Repository, output: &mut Output) {
         output.hint(&hints::cat(format_args!("{}/{}:transcript", view.run, view.state.graph.item(at).id)));
     }
     // Replaced items are not retried.
-    let is_failed = |at: &ItemIndex| view.state.items[*at].phase == Phase::Failed && !view.state.is_superseded(*at);
-    if let Some(at) = view.state.items.indices().find(is_failed) {
+    if let Some(at) = view
+        .state
+        .items
+        .indices()
+        .find(|at| view.state.items[*at].phase == Phase::Failed && !view.state.is_superseded(*at))
+    {
         let item = view.state.graph.item(at);
         let id = &item.id;
         if let Some((on, _)) = view.state.lacks(at) {

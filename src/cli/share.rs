@@ -17,13 +17,15 @@ pub(crate) fn remote(word: Option<&str>, push: bool, repository: &Repository) ->
     let chosen = word.map_or_else(|| remotes.default(push), str::to_owned);
     remotes.find(&chosen).map_err(|error| {
         let failure = Failure::from(error);
-        let is_run = || own_runs(&repository.store).is_ok_and(|runs| runs.iter().any(|run| run.as_str() == chosen));
         let is_thread = || {
             own_threads(&repository.store).is_ok_and(|threads| threads.iter().any(|thread| thread.as_str() == chosen))
         };
         match word {
             // The user named a run or thread in place of the remote.
-            Some(name) if is_run() || is_thread() => {
+            Some(name)
+                if own_runs(&repository.store).is_ok_and(|runs| runs.iter().any(|run| run.as_str() == chosen))
+                    || is_thread() =>
+            {
                 let named = if push { hints::push_named } else { hints::fetch_named };
                 failure.hint(named(remotes.default(push), name))
             }
@@ -35,8 +37,8 @@ pub(crate) fn remote(word: Option<&str>, push: bool, repository: &Repository) ->
 
 /// Returns the folder of the remote's refs.
 pub(crate) fn space(branches: Option<&str>) -> Result<Space, Failure> {
-    let bad = || Failure::usage(format!("{:?} cannot begin the name of a branch", branches.unwrap_or_default()));
-    Space::new(branches).ok_or_else(bad)
+    Space::new(branches)
+        .ok_or_else(|| Failure::usage(format!("{:?} cannot begin the name of a branch", branches.unwrap_or_default())))
 }
 
 /// Formats the number of runs and threads.

@@ -9,11 +9,10 @@ use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::manifest::places_in_words;
 use git_handoff::model::name::FilePath;
-use git_handoff::model::pipeline::BlockEnded;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::printable::{self, Painted};
 use git_handoff::model::program::{Interpreter, Program};
-use git_handoff::model::protected::{ProtectedChange, allowed_in_words, judged_in_words};
+use git_handoff::model::protected::{allowed_in_words, judged_in_words};
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::{Holder, RunState};
 use git_handoff::repository::Repository;
@@ -169,18 +168,21 @@ fn format_takeover(e: &ItemEnded) -> String {
 
 /// Returns the results of an attempt's blocks.
 fn block_rows(step: &Step<'_>) -> Vec<Vec<Cell>> {
-    let row = |block: &BlockEnded| {
-        let found = block.verify.map(|found| if found.passed { "the check passed" } else { "the check did not pass" });
-        vec![
-            format!("  #{} [{}]", step.attempt, block.ordinal).into(),
-            block.kind.to_string().into(),
-            Cell::default().and(block.status.word(), shade::of(block.status.word())),
-            ended(block.exit).into(),
-            table::duration(block.duration_ms).into(),
-            found.unwrap_or_default().into(),
-        ]
-    };
-    step.blocks.iter().map(row).collect()
+    step.blocks
+        .iter()
+        .map(|block| {
+            let found =
+                block.verify.map(|found| if found.passed { "the check passed" } else { "the check did not pass" });
+            vec![
+                format!("  #{} [{}]", step.attempt, block.ordinal).into(),
+                block.kind.to_string().into(),
+                Cell::default().and(block.status.word(), shade::of(block.status.word())),
+                ended(block.exit).into(),
+                table::duration(block.duration_ms).into(),
+                found.unwrap_or_default().into(),
+            ]
+        })
+        .collect()
 }
 
 fn ended(exit: Option<Exit>) -> String {
@@ -249,10 +251,15 @@ impl Shown<'_> {
             &self.record.steps.iter().map(|step| row(step, &self.record.view.state)).collect::<Vec<_>>(),
             output,
         );
-        let protected = |change: &ProtectedChange| {
-            vec![Cell::from(format!("  {}", change.path)), Cell::from(change.change.as_str())]
-        };
-        section("protected", &state.protected.iter().map(protected).collect::<Vec<_>>(), output);
+        section(
+            "protected",
+            &state
+                .protected
+                .iter()
+                .map(|change| vec![Cell::from(format!("  {}", change.path)), Cell::from(change.change.as_str())])
+                .collect::<Vec<_>>(),
+            output,
+        );
         let excluded = self.record.steps.iter().rev().flat_map(|step| step.excluded);
         let excluded: Vec<_> = excluded.map(|path| vec![Cell::from(format!("  {path}"))]).collect();
         section("left out of the patch", &excluded, output);

@@ -33,15 +33,17 @@ pub(super) fn choose(environment: &Environment) -> Option<String> {
         }
         None => Some("is not set, and /tmp is no folder that can be written to"),
     };
-    let own = || Some(store()?.common_dir().join("handoff/tmp"));
     let cache = || {
-        let home = || Some(PathBuf::from(environment.variable("HOME")?).join(".cache"));
-        let folder = environment.variable("XDG_CACHE_HOME").map(PathBuf::from).or_else(home)?;
+        let folder = environment
+            .variable("XDG_CACHE_HOME")
+            .map(PathBuf::from)
+            .or_else(|| Some(PathBuf::from(environment.variable("HOME")?).join(".cache")))?;
         Some(folder.join("git-handoff/tmp"))
     };
     let system = || named.as_ref().filter(|folder| is_outside(folder) || !folder.exists()).map(|_| SYSTEM.into());
     let created = |folder: PathBuf| std::fs::create_dir_all(&folder).is_ok().then_some(folder);
-    let others: [&dyn Fn() -> Option<PathBuf>; 3] = [&cache, &own, &system];
+    let others: [&dyn Fn() -> Option<PathBuf>; 3] =
+        [&cache, &|| Some(store()?.common_dir().join("handoff/tmp")), &system];
     let mut usable = others.iter().filter_map(|other| created(other()?)).filter(|folder| is_writable(folder));
     let chosen = usable.next()?;
     tempfile::env::override_temp_dir(&chosen).ok()?;

@@ -12,8 +12,6 @@ use std::path::{Path, PathBuf};
 use git_handoff::git::history;
 use git_handoff::model::confinement::{BWRAP, LANDLOCK, SECCOMP};
 use git_handoff::model::digest::{Digest, HashingReader};
-use git_handoff::model::item_index::ItemIndex;
-use git_handoff::model::item_state::ItemState;
 use git_handoff::model::name::RunId;
 use git_handoff::model::proof::Proof;
 use git_handoff::model::{format, hints, printable};
@@ -287,13 +285,19 @@ fn snapshot_items(report: &Report, repository: &Repository) -> Result<String, Fa
     }
     let named = report.remote.as_ref().map_or_else(|| report.run.clone(), |remote| format!("{remote}/{}", report.run));
     let view = Target::find(&repository.store, &named)?.view(&repository.store)?;
-    let item = |(at, state): (ItemIndex, &ItemState)| {
-        let id = view.state.graph.item(at).id.to_string();
-        let status = format!("{id}: {}", status::word(&view, at));
-        let said: Vec<String> = std::iter::once(status).chain(state.products.keys().map(ToString::to_string)).collect();
-        printable::line(&format!("  {}", said.join(", ")))
-    };
-    Ok(view.state.items.indexed().map(item).collect::<Vec<_>>().join("\n"))
+    Ok(view
+        .state
+        .items
+        .indexed()
+        .map(|(at, state)| {
+            let id = view.state.graph.item(at).id.to_string();
+            let status = format!("{id}: {}", status::word(&view, at));
+            let said: Vec<String> =
+                std::iter::once(status).chain(state.products.keys().map(ToString::to_string)).collect();
+            printable::line(&format!("  {}", said.join(", ")))
+        })
+        .collect::<Vec<_>>()
+        .join("\n"))
 }
 
 fn print(mut report: Report, at: usize, arguments: &Arguments, snapshot: Option<&str>, output: &mut Output) -> Ending {

@@ -55,12 +55,11 @@ fn follow(
     output: &mut Output,
 ) -> Result<View, Failure> {
     let mut display = Display::new(&view.state, repository.environment.clock, None, None, output.stderr_color);
-    let mut reread = || {
+    while let Some(next) = following.next(&view, &mut || {
         if remote.turn() {
             output.note(&remote.age().unwrap_or_else(|| "the remote can be read again".to_owned()));
         }
-    };
-    while let Some(next) = following.next(&view, &mut reread)? {
+    })? {
         next.links.iter().skip(view.links.len()).for_each(|link| display.recorded(link, &next.state));
         view = next;
     }

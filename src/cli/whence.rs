@@ -4,7 +4,6 @@ use git_handoff::model::entry::{Verified, VerifiedBy};
 use git_handoff::model::hints;
 use git_handoff::model::printable::{self, Color, Painted};
 use git_handoff::model::quote::quoted;
-use git_handoff::model::reused::Reused;
 use git_handoff::repository::Repository;
 use git_handoff::share::anchor::verification::VerifyRequest;
 use git_handoff::whence::answer::{CommitShown, ItemShown, LinesBy, LinesShown, Made, Named, Whence};
@@ -41,11 +40,11 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 
 /// Returns true if a commit's claim is false, or the origin of lines is unknown.
 fn is_contradicted(found: &Whence, commit: &CommitShown) -> bool {
-    let unaccounted = |lines: &Vec<LinesShown>| {
-        let mut brought = lines.iter().filter(|line| line.commit == Some(commit.commit));
-        brought.any(|line| !line.proven && line.by != Some(LinesBy::Person))
-    };
-    matches!(commit.verdict, Verdict::Unproven | Verdict::Changed) && found.lines.as_ref().is_none_or(unaccounted)
+    matches!(commit.verdict, Verdict::Unproven | Verdict::Changed)
+        && found.lines.as_ref().is_none_or(|lines| {
+            let mut brought = lines.iter().filter(|line| line.commit == Some(commit.commit));
+            brought.any(|line| !line.proven && line.by != Some(LinesBy::Person))
+        })
 }
 
 fn print(found: &Whence, output: &mut Output) {
@@ -79,8 +78,7 @@ fn origins(lines: &[LinesShown]) -> Vec<Vec<&LinesShown>> {
     let mut origins: Vec<Vec<&LinesShown>> = Vec::new();
     for line in lines {
         let of = |line: &LinesShown| (line.commit, line.by, line.items.clone(), line.passed_over);
-        let same = |origin: &&mut Vec<&LinesShown>| of(origin[0]) == of(line);
-        match origins.iter_mut().find(same) {
+        match origins.iter_mut().find(|origin| of(origin[0]) == of(line)) {
             Some(origin) => origin.push(line),
             None => origins.push(vec![line]),
         }
@@ -121,8 +119,7 @@ fn print_commit(commit: &CommitShown, lines: Option<&LinesShown>, output: &mut O
     if !made || commit.items.is_empty() {
         output.line(format!("  author   {}", commit.author).as_str());
     }
-    let own = |item: &&ItemShown| lines.is_none_or(|lines| lines.by_item(item));
-    for item in commit.items.iter().filter(|_| made).filter(own) {
+    for item in commit.items.iter().filter(|_| made).filter(|item| lines.is_none_or(|lines| lines.by_item(item))) {
         table::lines(&rows(item)).iter().for_each(|line| output.line(line));
     }
     if let Some(lines) = lines.filter(|lines| lines.items.is_empty() && commit.verdict == Verdict::Product) {
@@ -140,15 +137,18 @@ fn print_commit(commit: &CommitShown, lines: Option<&LinesShown>, output: &mut O
 /// Formats a commit of a range: mark, name, item or author, and reason.
 pub(super) fn row(commit: &CommitShown, output: &Output) -> Painted {
     let short: String = commit.commit.to_string().chars().take(12).collect();
-    let name = |item: &ItemShown| {
-        let weaker = match (item.is_red(), item.is_claimed()) {
-            (true, _) => ", red",
-            (false, true) => ", claimed",
-            (false, false) => "",
-        };
-        format!("{}/{}{weaker}", item.named.run, item.named.item)
-    };
-    let items: Vec<String> = commit.items.iter().map(name).collect();
+    let items: Vec<String> = commit
+        .items
+        .iter()
+        .map(|item| {
+            let weaker = match (item.is_red(), item.is_claimed()) {
+                (true, _) => ", red",
+                (false, true) => ", claimed",
+                (false, false) => "",
+            };
+            format!("{}/{}{weaker}", item.named.run, item.named.item)
+        })
+        .collect();
     let who = match commit.verdict {
         Verdict::Product | Verdict::Unproven if !items.is_empty() => items.join(" + "),
         _ => commit.author.clone(),
@@ -204,8 +204,7 @@ fn rows(item: &ItemShown) -> Vec<Vec<String>> {
     let when = format!("{id}, attempt {}, {done} {}, by {}", made.attempt, made.at, made.actor);
     rows.push(row("item", when));
     rows.extend(made.superseded_by.as_ref().map(|by| row("superseded", format!("by {by}"))));
-    let from = |from: &Reused| row("reused", format!("from {from}: nothing was run here"));
-    rows.extend(made.reused.as_ref().map(from));
+    rows.extend(made.reused.as_ref().map(|from| row("reused", format!("from {from}: nothing was run here"))));
     rows.push(row("agent", agent(made)));
     let claimed = |name, text: &String| row(name, format!("{}, as the worker says", printable::line(text)));
     if let Some(claims) = &made.claims {

@@ -149,8 +149,11 @@ pub fn attempts_left(state: &RunState, at: ItemIndex, config: &Config) -> bool {
 
 /// Returns how many items of a queue run at once: by its settings, or as many as there are cores.
 pub fn concurrency(queue: &str, config: &Config) -> usize {
-    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    config.queues.get(queue).and_then(|queue| queue.concurrency).unwrap_or_else(cores)
+    config
+        .queues
+        .get(queue)
+        .and_then(|queue| queue.concurrency)
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
 }
 
 /// Returns the variables of tools that every executor gets.

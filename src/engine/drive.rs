@@ -224,17 +224,19 @@ impl<'a> Driver<'a> {
         self.repository = Some(repository);
         self.shared = Some(Colleagues::start(self.run, identity, tip, times, &predecessors, self.tell)?);
         self.rebuild();
-        let take_over = || loop {
-            match self.take_over_predecessors(&predecessors).and_then(|()| self.sweep()) {
-                Err(error) if trouble::is_raced(&error) => self.rebuild(),
-                Err(error) => {
-                    self.rebuild();
-                    return Err(error);
+        passing::insist(
+            || loop {
+                match self.take_over_predecessors(&predecessors).and_then(|()| self.sweep()) {
+                    Err(error) if trouble::is_raced(&error) => self.rebuild(),
+                    Err(error) => {
+                        self.rebuild();
+                        return Err(error);
+                    }
+                    Ok(()) => return Ok(()),
                 }
-                Ok(()) => return Ok(()),
-            }
-        };
-        passing::insist(take_over, trouble::is_of_remote)
+            },
+            trouble::is_of_remote,
+        )
     }
 
     /// Records an end for the attempts that a dead driver left running.

@@ -341,12 +341,11 @@ fn moved_xdg(environment: &Environment) -> Vec<(&'static str, PathBuf)> {
 /// A worker that could write one of them could run any program with the next git command.
 fn configured_files(outside: &config::Outside, home: Option<&Path>, git_folder: Option<&Path>) -> BTreeSet<PathBuf> {
     // A relative path stays relative here, and is dropped below.
-    let resolve = |path: &PathBuf| resolve_path(path, Path::new(""), home);
     // A value can have a program after `!`, or a name before `:`.
     let values = outside.values.iter().map(|value| value.replace(['!', ':'], " "));
     let named = values.flat_map(|value| named_in(&value, home));
     let defaults = git_folder.into_iter().flat_map(|folder| GIT_DEFAULTS.map(|name| folder.join(name)));
-    let files = outside.files.iter().chain(&outside.places).map(resolve);
+    let files = outside.files.iter().chain(&outside.places).map(|path| resolve_path(path, Path::new(""), home));
     files.chain(named).chain(defaults).filter(|path| path.is_absolute()).collect()
 }
 

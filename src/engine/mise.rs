@@ -19,8 +19,7 @@ pub(super) fn set_trust(environment: &Environment, work_trees: &[PathBuf], ambie
     let listed = ambient.remove(VARIABLE).unwrap_or_default();
     let mut trusted: Vec<PathBuf> = folders(Some(&listed));
     trusted.extend(linked(environment));
-    let is_trusted = |tree: &PathBuf| trusted.iter().any(|it| tree.starts_with(it) || it.parent() == Some(tree));
-    if work_trees.iter().any(is_trusted) {
+    if work_trees.iter().any(|tree| trusted.iter().any(|it| tree.starts_with(it) || it.parent() == Some(tree))) {
         ambient.insert(VARIABLE.to_owned(), listed);
     }
 }

@@ -264,8 +264,8 @@ fn begin_manifest(
 fn pipeline(run: &OpenRun, item: &Item) -> Result<Option<Blob>, String> {
     let Some(named) = item.inputs.get(PIPELINE) else { return Ok(None) };
     let name = named.as_str().ok_or("`inputs.pipeline` is no name of a pipeline")?;
-    let not_sealed = || format!("the pipeline {name:?} was not sealed with the run");
-    let sealed = run.state.pipelines.get(name).ok_or_else(not_sealed)?;
+    let sealed =
+        run.state.pipelines.get(name).ok_or_else(|| format!("the pipeline {name:?} was not sealed with the run"))?;
     Ok(Some(Blob { oid: sealed.oid, sha256: sealed.sha256 }))
 }
 

@@ -37,8 +37,9 @@ impl Taken {
         let agent = job.preset.map_or("the agent", |preset| &preset.title);
         let left = format!("as files that {agent} leaves behind");
         let note = |paths: &[String], what: &str| {
-            let named = || printable::first_of(paths, MOST_NAMED);
-            (!paths.is_empty()).then(|| format!("{}: left out of the patch, {what}: {}", job.spec.item, named()))
+            (!paths.is_empty()).then(|| {
+                format!("{}: left out of the patch, {what}: {}", job.spec.item, printable::first_of(paths, MOST_NAMED))
+            })
         };
         let repositories = note(&self.left_out, "as git repositories of their own");
         repositories.into_iter().chain(note(&self.excluded, &left)).collect()

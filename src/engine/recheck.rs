@@ -123,11 +123,13 @@ impl Repository {
             });
         }
         let machine = Machine::new(self, false)?;
-        let ready = |recorded: Recorded| {
-            let ready = Ready::new(&machine, &run, recorded.at, &recorded.manifest);
-            (recorded, ready)
-        };
-        let checks = recorded.into_iter().map(ready).collect();
+        let checks = recorded
+            .into_iter()
+            .map(|recorded| {
+                let ready = Ready::new(&machine, &run, recorded.at, &recorded.manifest);
+                (recorded, ready)
+            })
+            .collect();
         Ok(Recheck { repository: self, run, machine, checks })
     }
 }
@@ -214,12 +216,14 @@ fn prepare_host(repository: &Repository, machine: &Machine, run: &VerifiedRun) -
     host.prepare(run.state.submitted.base).map_err(Error::Workspace)?;
     let own = Target::own(run.run.clone());
     if run.head.name == own.reference || refs::read(store, &own.reference)?.is_none() {
-        let is_done = |left: &workspace::Leftover| {
-            let at = run.state.graph.position(&left.item).map(|at| &run.state.items[at]);
-            at.is_some_and(|state| state.phase == Phase::Done && state.attempts == left.attempt)
-        };
-        let left =
-            Workspace::leftovers(host, &run.run).map_err(Error::Workspace)?.into_iter().filter(is_done).collect();
+        let left = Workspace::leftovers(host, &run.run)
+            .map_err(Error::Workspace)?
+            .into_iter()
+            .filter(|left| {
+                let at = run.state.graph.position(&left.item).map(|at| &run.state.items[at]);
+                at.is_some_and(|state| state.phase == Phase::Done && state.attempts == left.attempt)
+            })
+            .collect();
         recover::discard(host, &run.run, left, run.state.submitted.base)?;
     }
     Ok(lock)

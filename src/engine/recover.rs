@@ -142,6 +142,8 @@ pub(crate) fn discard(host: &Host, run: &RunId, left: Vec<Leftover>, base: Oid) 
 /// something for now.
 fn is_shortage(error: &(dyn std::error::Error + 'static)) -> bool {
     // A failed fork is reported as `WouldBlock`.
-    let is_fork = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
-    Shortage::of(error).is_some() || causes::chain(error).filter_map(<dyn std::error::Error>::downcast_ref).any(is_fork)
+    Shortage::of(error).is_some()
+        || causes::chain(error)
+            .filter_map(<dyn std::error::Error>::downcast_ref)
+            .any(|error: &io::Error| error.kind() == io::ErrorKind::WouldBlock)
 }

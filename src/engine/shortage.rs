@@ -119,11 +119,14 @@ struct Described<'a> {
 impl fmt::Display for Described<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stat = |folder: &Path| rustix::fs::statvfs(folder).ok();
-        let free = |folder: &&PathBuf| stat(folder).map_or(u64::MAX, |stat| stat.f_bavail);
         let is_read_only =
             |folder: &&PathBuf| stat(folder).is_some_and(|stat| stat.f_flag.contains(StatVfsMountFlags::RDONLY));
         match self.shortage {
-            Shortage::Space => match self.folders.iter().min_by_key(free) {
+            Shortage::Space => match self
+                .folders
+                .iter()
+                .min_by_key(|folder: &&PathBuf| stat(folder).map_or(u64::MAX, |stat| stat.f_bavail))
+            {
                 Some(folder) => write!(f, "no space is left on the file system of {}", folder.display()),
                 None => f.write_str("no space is left"),
             },

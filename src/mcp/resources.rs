@@ -78,8 +78,7 @@ pub(super) fn list(call: &Call, cursor: Option<&str>) -> Result<ListResourcesRes
     let mut listed = if after.is_none() { lists() } else { Vec::new() };
     let mut runs = unarchived_runs(&repository.store)?;
     runs.sort();
-    let is_left = |run: &RunId| after.as_ref().is_none_or(|after| *after.run <= *run.as_str());
-    for run in runs.into_iter().filter(is_left) {
+    for run in runs.into_iter().filter(|run| after.as_ref().is_none_or(|after| *after.run <= *run.as_str())) {
         for (at, resource) in of_run(&repository.store, &run) {
             if after.as_ref().is_some_and(|after| at <= *after) {
                 continue;

@@ -127,8 +127,9 @@ fn refused(problems: &Problems) -> Result<Value, Failure> {
 fn submit_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
     let repository = call.repository()?;
     let folder = repository.store.git_dir();
-    let allowed = |plan: &ValidPlan| expect_no_files(plan).and_then(|()| expect_allowed(&repository, plan));
-    match repository.submit_if(&parameters.plan.bytes(), folder, &parameters.wanted(), allowed)? {
+    match repository.submit_if(&parameters.plan.bytes(), folder, &parameters.wanted(), |plan: &ValidPlan| {
+        expect_no_files(plan).and_then(|()| expect_allowed(&repository, plan))
+    })? {
         Ok(submission) => answer(&submission),
         Err(problems) => {
             let problems = problems.located(&parameters.plan.bytes());

@@ -271,9 +271,9 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        let list = move |call: &Call| resources::list(call, cursor.as_deref());
-        let listed =
-            self.attend(&context, Warnings::default(), |call| self.in_turn(Lane::Reading, call, &context, list));
+        let listed = self.attend(&context, Warnings::default(), |call| {
+            self.in_turn(Lane::Reading, call, &context, move |call: &Call| resources::list(call, cursor.as_deref()))
+        });
         listed.await.map_err(|failure| failures::of_list(&failure))
     }
 

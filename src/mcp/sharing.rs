@@ -159,8 +159,9 @@ fn not_taken(taken: &fetch::Taken, request: &fetch::Request) -> Failure {
 fn bounded(mut answer: Value, named: &str) -> Value {
     let mut left_out = 0;
     if let Some(refs) = answer["refs"].as_array_mut() {
-        let rank = |shown: &Value| (shown["name"] != named, shown["reason"].is_null(), shown["status"] == "up-to-date");
-        refs.sort_by_key(rank);
+        refs.sort_by_key(|shown: &Value| {
+            (shown["name"] != named, shown["reason"].is_null(), shown["status"] == "up-to-date")
+        });
         left_out = refs.len().saturating_sub(MOST);
         refs.truncate(MOST);
     }
@@ -183,8 +184,8 @@ mod tests {
 
     #[test]
     fn an_answer_is_bounded_and_what_was_asked_for_is_in_it() {
-        let of = |name: usize| json!({"kind": "thread", "name": name.to_string(), "status": "new"});
-        let refs: Vec<Value> = (0..MOST + 7).map(of).collect();
+        let refs: Vec<Value> =
+            (0..MOST + 7).map(|name| json!({"kind": "thread", "name": name.to_string(), "status": "new"})).collect();
         let last = (MOST + 6).to_string();
         let answer = bounded(json!({"refs": refs, "skipped": vec!["x"; MOST + 1]}), &last);
         assert_eq!(answer["refs"].as_array().map(Vec::len), Some(MOST));

@@ -152,8 +152,12 @@ pub(super) fn tool<P: DeserializeOwned + JsonSchema + 'static, R: Serialize + 's
     forms: &[&str],
     run: fn(&Call, &P) -> Result<R, Failure>,
 ) -> Entry {
-    let run = move |call: &Call, arguments: JsonObject| answer(&run(call, &read(name, arguments)?)?);
-    Entry { tool: shown::<P>(name, about, effect, forms), run: Run::Work(Arc::new(run)) }
+    Entry {
+        tool: shown::<P>(name, about, effect, forms),
+        run: Run::Work(Arc::new(move |call: &Call, arguments: JsonObject| {
+            answer(&run(call, &read(name, arguments)?)?)
+        })),
+    }
 }
 
 /// Formats a result for clients.

@@ -138,12 +138,14 @@ impl Watches {
         loop {
             sleep(LOOK).await;
             let target = target.clone();
-            let look = move |watches: &Self, views: &mut HashMap<_, _>| {
-                let tip = refs::read(watches.store()?, &target.reference)?;
-                let has_moved = tip.is_none() || tip != known;
-                has_moved.then(|| watches.view(&target, tip, views)).transpose()
-            };
-            if let Some(view) = self.look_alone(look).await? {
+            if let Some(view) = self
+                .look_alone(move |watches: &Self, views: &mut HashMap<_, _>| {
+                    let tip = refs::read(watches.store()?, &target.reference)?;
+                    let has_moved = tip.is_none() || tip != known;
+                    has_moved.then(|| watches.view(&target, tip, views)).transpose()
+                })
+                .await?
+            {
                 return Ok(view);
             }
         }

@@ -191,13 +191,11 @@ impl Documents {
     pub fn clash(&self, name: &FilePath) -> Option<&FilePath> {
         let folded = fold(name.as_str());
         let whole = self.taken.get(&folded).filter(|taken| *taken != name);
-        let above = || folded.match_indices('/').find_map(|(end, _)| self.taken.get(&folded[..end]));
-        let below = || {
+        whole.or_else(|| folded.match_indices('/').find_map(|(end, _)| self.taken.get(&folded[..end]))).or_else(|| {
             let folder = format!("{folded}/");
             let next = self.taken.range(folder.clone()..).next();
             next.filter(|(taken, _)| taken.starts_with(&folder)).map(|(_, taken)| taken)
-        };
-        whole.or_else(above).or_else(below)
+        })
     }
 
     /// Reserves a name; a clashing one is ignored.

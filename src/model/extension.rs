@@ -32,8 +32,10 @@ fn read_items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Ite
 impl RunExtended {
     /// Returns the event that adds items.
     pub fn of(cause: Cause, items: &[Item], hash: gix::hash::Kind) -> Result<Self, Unnamed> {
-        let named = |item: &Item| Ok((item.id.clone(), Product::of(&definition(item), hash)?));
-        let items = items.iter().map(named).collect::<Result<_, Unnamed>>()?;
+        let items = items
+            .iter()
+            .map(|item| Ok((item.id.clone(), Product::of(&definition(item), hash)?)))
+            .collect::<Result<_, Unnamed>>()?;
         Ok(Self { cause, items, pipelines: BTreeMap::new() })
     }
 

@@ -34,8 +34,11 @@ pub fn items(state: &RunState, rule: &Rule, several: &Several) -> Result<Vec<Ite
         return Err(format!("there would be two items {:?}", twice.id.as_str()));
     }
     // An item to be replaced may be retrying, and will end soon.
-    let is_open = |old: &ItemId| state.graph.position(old).is_some_and(|at| !state.items[at].phase.is_terminal());
-    if items.iter().filter_map(|item| item.replaces.as_ref()).any(is_open) {
+    if items
+        .iter()
+        .filter_map(|item| item.replaces.as_ref())
+        .any(|old| state.graph.position(old).is_some_and(|at| !state.items[at].phase.is_terminal()))
+    {
         return Ok(Vec::new());
     }
     // Items that the run cannot have are reported as an outcome, not as an error.

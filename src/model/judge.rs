@@ -59,10 +59,9 @@ pub fn acts<E>(
 ) -> Result<Option<Act>, E> {
     let every = |checks: &[Check]| checks.iter().all(|check| check.holds);
     // Cheapest checks first, because most rules do not act.
-    let is_over = || matches!(rule.then, Then::Several(_)) && state.rounds(rule.id()) >= rule.when.at_most;
     if rule.is_standing()
         || state.has_concluded(rule.id())
-        || is_over()
+        || (matches!(rule.then, Then::Several(_)) && state.rounds(rule.id()) >= rule.when.at_most)
         || !rule.when.items.iter().all(|condition| condition.holds(state))
     {
         return Ok(None);

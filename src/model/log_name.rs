@@ -48,10 +48,12 @@ impl LogName {
             Some((key, entry)) => (key, Some(entry)),
             None => (text, None),
         };
-        let base64 = |c: char| c.is_ascii_alphanumeric() || c == '+' || c == '/';
-        let hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
-        let is_key = key.strip_prefix("SHA256:").is_some_and(|rest| rest.len() == 43 && rest.chars().all(base64));
-        let is_entry = entry.is_none_or(|entry| entry.len() == DIGITS && entry.chars().all(hex));
+        let is_key = key.strip_prefix("SHA256:").is_some_and(|rest| {
+            rest.len() == 43 && rest.chars().all(|c| c.is_ascii_alphanumeric() || c == '+' || c == '/')
+        });
+        let is_entry = entry.is_none_or(|entry| {
+            entry.len() == DIGITS && entry.chars().all(|c| c.is_ascii_digit() || ('a'..='f').contains(&c))
+        });
         (is_key && is_entry).then(|| Self { key: key.to_owned(), entry: entry.map(str::to_owned) })
     }
 

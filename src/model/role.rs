@@ -104,8 +104,7 @@ impl Keys {
         for roles in roles.values_mut().filter(|roles| roles.contains(&Role::Own) || roles.contains(&Role::Work)) {
             roles.insert(Role::Seal);
         }
-        let owns = |(key, roles): (&String, &BTreeSet<Role>)| roles.contains(&Role::Own).then(|| key.clone());
-        let owners = roles.iter().filter_map(owns).collect();
+        let owners = roles.iter().filter_map(|(key, roles)| roles.contains(&Role::Own).then(|| key.clone())).collect();
         let named = roles.keys().cloned().collect();
         Self { roles, owners, named, held: BTreeMap::new() }
     }

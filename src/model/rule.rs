@@ -230,8 +230,7 @@ fn created_id(rule: &str, hash: &str) -> String {
 
 /// Combines the rules of plan and queue; the error names a duplicate id.
 pub fn together(own: &[Rule], added: Vec<Rule>) -> Result<Vec<Rule>, ItemId> {
-    let taken = |rule: &&Rule| own.iter().any(|known| fold(known.id().as_str()) == fold(rule.id().as_str()));
-    match added.iter().find(taken) {
+    match added.iter().find(|rule| own.iter().any(|known| fold(known.id().as_str()) == fold(rule.id().as_str()))) {
         Some(twice) => Err(twice.id().clone()),
         None => Ok(own.iter().cloned().chain(added).collect()),
     }

@@ -150,8 +150,7 @@ impl RunState {
 
     /// Returns true if every item that counts is done.
     pub fn is_done(&self) -> bool {
-        let done = |at: ItemIndex| self.items[at].phase == Phase::Done || self.is_superseded(at);
-        self.open == 0 && self.items.indices().all(done)
+        self.open == 0 && self.items.indices().all(|at| self.items[at].phase == Phase::Done || self.is_superseded(at))
     }
 
     /// Returns true if the run was closed or cancelled.
@@ -169,10 +168,9 @@ impl RunState {
 
     /// Returns the status word of an item, including `pending` and `ready`.
     pub fn status(&self, at: ItemIndex) -> &'static str {
-        let blocked = || self.blocked_by(at).next().is_some();
         match self.items[at].phase.stored() {
             Some(status) => status,
-            None if blocked() => "pending",
+            None if self.blocked_by(at).next().is_some() => "pending",
             None => "ready",
         }
     }

@@ -75,10 +75,10 @@ fn ignored() -> u64 {
 
 async fn wait_for_signal(mut signals: Vec<(i32, tokio::signal::unix::Signal)>) -> i32 {
     std::future::poll_fn(|context| {
-        let heard = |(number, signal): &mut (i32, tokio::signal::unix::Signal)| {
-            signal.poll_recv(context).is_ready().then_some(*number)
-        };
-        signals.iter_mut().find_map(heard).map_or(std::task::Poll::Pending, std::task::Poll::Ready)
+        signals
+            .iter_mut()
+            .find_map(|(number, signal)| signal.poll_recv(context).is_ready().then_some(*number))
+            .map_or(std::task::Poll::Pending, std::task::Poll::Ready)
     })
     .await
 }

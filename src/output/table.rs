@@ -134,17 +134,21 @@ fn aligned(rows: &[Vec<Cell>]) -> (Vec<Cell>, usize) {
         widths.filter(|width| *width <= WIDEST).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
-    let line = |row: &Vec<Cell>| {
-        let mut line = Cell::default();
-        for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            line.0.extend((at > 0).then(|| ("  ".to_owned(), None)));
-            line.0.extend(cell.0.iter().cloned());
-            line = line.and(" ".repeat(width.saturating_sub(cell.width())), None);
-        }
-        line.trimmed()
-    };
     let indent = widths.iter().rev().skip(1).map(|width| width + 2).sum();
-    (rows.iter().map(line).collect(), indent)
+    (
+        rows.iter()
+            .map(|row| {
+                let mut line = Cell::default();
+                for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                    line.0.extend((at > 0).then(|| ("  ".to_owned(), None)));
+                    line.0.extend(cell.0.iter().cloned());
+                    line = line.and(" ".repeat(width.saturating_sub(cell.width())), None);
+                }
+                line.trimmed()
+            })
+            .collect(),
+        indent,
+    )
 }
 
 /// Prints rows; wraps long lines between words on a terminal.

@@ -14,10 +14,12 @@ use crate::model::problems::Problems;
 /// seventeenth would be lost. `bytes` is the document with `rules` at the path `at`.
 pub(super) fn check(bytes: &[u8], rules: &Value, at: &JsonPath, problems: &mut Problems) {
     let above = if at.to_string().is_empty() { "" } else { "/rules" };
-    let members = |value: &'_ Value, key: &str| value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
     let mut literals: Vec<(String, JsonPath, String)> = Vec::new();
     for (nth, rule) in rules.as_array().into_iter().flatten().enumerate() {
-        let conditions = rule.get("when").map(|when| members(when, "if")).unwrap_or_default();
+        let conditions = rule
+            .get("when")
+            .map(|when| when.get("if").and_then(Value::as_array).cloned().unwrap_or_default())
+            .unwrap_or_default();
         for (place, condition) in conditions.iter().enumerate() {
             if let Some(Value::Number(number)) = condition.get("value") {
                 let pointer = format!("{above}/{nth}/when/if/{place}/value");

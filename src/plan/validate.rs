@@ -252,11 +252,10 @@ fn check_run(draft: &Draft, catalog: &Catalog, problems: &mut Problems) {
     }
     let folders = [(&catalog.inputs_dir, "inputs"), (&catalog.outputs_dir, "outputs")];
     for (folder, key) in folders {
-        let tracked = |path: &String| {
+        if catalog.reserved_in_base.iter().any(|path| {
             let rest = path.strip_prefix(folder.as_str());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        if catalog.reserved_in_base.iter().any(tracked) {
+        }) {
             let at = JsonPath::root().key("base");
             let message = format!("the base tree tracks `{folder}`, which every attempt needs");
             problems.push(Problem::new(Code::ReservedPath, &at, message).hint(hints::workspace_folder(key)));

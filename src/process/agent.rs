@@ -215,8 +215,7 @@ async fn attend(
             }
             () = sleep_until(deadline) => {
                 cause = if cause == Cause::Exited { Cause::TimedOut } else { cause };
-                let unkillable = || Error::Unkillable(main.pid().as_raw_nonzero().get());
-                let patience = line.end(main, asked, fed).ok_or_else(unkillable)?;
+                let patience = line.end(main, asked, fed).ok_or_else(|| Error::Unkillable(main.pid().as_raw_nonzero().get()))?;
                 asked += 1;
                 deadline = tokio::time::Instant::now() + patience;
             }

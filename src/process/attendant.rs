@@ -97,9 +97,10 @@ pub fn execute(program: &Path, arguments: impl Iterator<Item = OsString>) -> io:
 /// Returns the small program beside `program` if it has this version, otherwise `program`.
 fn beside(program: &Path) -> PathBuf {
     let small = fs::canonicalize(program).map(|program| program.with_file_name(NAME)).ok();
-    let is_ours = |small: &PathBuf| {
-        let said = Command::new(small).arg("--version").env_clear().stdin(Stdio::null()).output();
-        said.is_ok_and(|said| said.status.success() && said.stdout.trim_ascii_end() == VERSION.as_bytes())
-    };
-    small.filter(is_ours).unwrap_or_else(|| program.to_owned())
+    small
+        .filter(|small| {
+            let said = Command::new(small).arg("--version").env_clear().stdin(Stdio::null()).output();
+            said.is_ok_and(|said| said.status.success() && said.stdout.trim_ascii_end() == VERSION.as_bytes())
+        })
+        .unwrap_or_else(|| program.to_owned())
 }

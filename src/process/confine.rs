@@ -56,10 +56,9 @@ fn run(mut arguments: impl Iterator<Item = OsString>, line: &mut UnixStream) -> 
         return Ok(ExitCode::FAILURE);
     }
     line.write_all(READY.as_bytes())?;
-    let not_started = |error: io::Error| Report::NotStarted(error.raw_os_error().unwrap_or(libc::EINVAL));
     let report = match command.spawn() {
         Ok(mut child) => agent::exit_of(child.wait()?).map_or(Report::Left(None), Report::Ended),
-        Err(error) => not_started(error),
+        Err(error) => Report::NotStarted(error.raw_os_error().unwrap_or(libc::EINVAL)),
     };
     line.write_all(report.write().as_bytes())?;
     Ok(ExitCode::SUCCESS)

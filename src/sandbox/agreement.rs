@@ -214,12 +214,14 @@ mod tests {
     fn probe(command: &mut Command, paths: &[&Path]) -> std::io::Result<Vec<Access>> {
         let output = command.args(["-c", PROBE, "sh"]).args(paths).output()?;
         let said = String::from_utf8(output.stdout).unwrap();
-        let access = |line| match line {
-            "w" => Write,
-            "r" => Read,
-            _ => Hidden,
-        };
-        let found: Vec<Access> = said.lines().map(access).collect();
+        let found: Vec<Access> = said
+            .lines()
+            .map(|line| match line {
+                "w" => Write,
+                "r" => Read,
+                _ => Hidden,
+            })
+            .collect();
         assert_eq!(found.len(), paths.len(), "{}", String::from_utf8_lossy(&output.stderr));
         Ok(found)
     }

@@ -218,8 +218,12 @@ impl Caches {
 impl Confinement {
     /// Returns the links of a private home with their targets.
     pub fn at_home(&self) -> Vec<(PathBuf, PathBuf)> {
-        let own = |(below, place): (&Path, &Path)| (below.to_owned(), place.to_owned());
-        self.reach.at_home.iter().cloned().chain(self.reach.caches.linked().map(own)).collect()
+        self.reach
+            .at_home
+            .iter()
+            .cloned()
+            .chain(self.reach.caches.linked().map(|(below, place)| (below.to_owned(), place.to_owned())))
+            .collect()
     }
 
     /// Returns the cache folders of a private home, with the cache that each is a copy of for a
@@ -240,8 +244,13 @@ impl Confinement {
         if !self.hides(path) {
             return Some(content.to_owned());
         }
-        let is_settings = |(_, place): &(&str, PathBuf)| fs::canonicalize(place).is_ok_and(|real| real == path);
-        let text = self.reach.caches.settings.iter().any(is_settings).then(|| std::str::from_utf8(content).ok());
+        let text = self
+            .reach
+            .caches
+            .settings
+            .iter()
+            .any(|(_, place)| fs::canonicalize(place).is_ok_and(|real| real == path))
+            .then(|| std::str::from_utf8(content).ok());
         text.flatten().and_then(settings::harmless_part).map(String::into_bytes)
     }
 
@@ -292,8 +301,10 @@ impl Confinement {
     /// Returns remarks for people about the files that workers get here.
     pub fn remarks(&self) -> Vec<String> {
         let tmp = if self.has_own_tmp() {
-            let is_taken = |place: &&str| Path::new(place).is_dir() && !self.reach.map.is_free(Path::new(place));
-            let taken: Vec<&str> = TEMPORARY.into_iter().filter(is_taken).collect();
+            let taken: Vec<&str> = TEMPORARY
+                .into_iter()
+                .filter(|place| Path::new(place).is_dir() && !self.reach.map.is_free(Path::new(place)))
+                .collect();
             let because = "of which a folder of PATH or a setting gives a part";
             (!taken.is_empty()).then(|| format!("workers cannot write to {}, {because}", taken.join(" and ")))
         } else {
@@ -336,12 +347,16 @@ impl Confinement {
 /// Returns the caches that a worktree needs, judged by its file names.
 fn needed(tree: &Path) -> BTreeSet<&'static Path> {
     let mut needed = BTreeSet::new();
-    let note = |path: &Path, meta: &fs::Metadata| {
-        let name = path.file_name().filter(|_| meta.is_file());
-        needed.extend(name.into_iter().flat_map(|name| TOOLS.needed_by(name)).map(Path::new));
-        false
-    };
-    search(tree, MOST_NAMES, note, |_| false);
+    search(
+        tree,
+        MOST_NAMES,
+        |path: &Path, meta: &fs::Metadata| {
+            let name = path.file_name().filter(|_| meta.is_file());
+            needed.extend(name.into_iter().flat_map(|name| TOOLS.needed_by(name)).map(Path::new));
+            false
+        },
+        |_| false,
+    );
     needed
 }
 

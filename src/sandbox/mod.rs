@@ -301,8 +301,10 @@ impl Confinement {
         let mut given = self.reach.given.clone();
         if own.frozen {
             map.freeze();
-            let shared = |path: &Word| AsRef::<Path>::as_ref(path) == Path::new(default_paths::SHARED_MEMORY);
-            for (_, access) in given.iter_mut().filter(|(path, _)| !shared(path)) {
+            for (_, access) in given
+                .iter_mut()
+                .filter(|(path, _)| !(AsRef::<Path>::as_ref(path) == Path::new(default_paths::SHARED_MEMORY)))
+            {
                 *access = (*access).min(Access::Read);
             }
         }

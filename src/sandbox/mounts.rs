@@ -115,7 +115,6 @@ impl Words {
     fn add_places<'m>(&mut self, mounts: &Mounts<'m>) -> (Vec<MountIdentity>, Vec<&'m Path>) {
         let mut held = Vec::new();
         let mut closed: Vec<&'m Path> = Vec::new();
-        let is_read_only = |place: &Path| place.parent().is_some_and(|above| mounts.map.access(above) == Access::Read);
         // After each mount bubblewrap reads the list of all mounts, and a recursive one here can
         // add many.
         let (last, first): (Vec<_>, Vec<_>) = mounts.map.places().partition(|(place, _)| place.starts_with(KERNEL));
@@ -148,7 +147,7 @@ impl Words {
                 // start.
                 Access::Hidden
                     if mounts.landlock
-                        && is_read_only(place)
+                        && place.parent().is_some_and(|above| mounts.map.access(above) == Access::Read)
                         && !mounts.over.holds(place)
                         && (place.is_file() || place.starts_with(SETTINGS)) => {}
                 Access::Hidden if place.is_dir() => {

@@ -69,8 +69,9 @@ impl Surroundings {
         let folders = std::iter::once((SETTINGS, settings, usize::MAX)).chain(folders);
         let worked = &self.worked;
         self.kept = thread::scope(|scope| {
-            let kept = |(folder, bits, most)| scope.spawn(move || kept_by_mode(Path::new(folder), bits, most, worked));
-            let searches: Vec<_> = folders.map(kept).collect();
+            let searches: Vec<_> = folders
+                .map(|(folder, bits, most)| scope.spawn(move || kept_by_mode(Path::new(folder), bits, most, worked)))
+                .collect();
             searches.into_iter().flat_map(joined).collect()
         });
     }
@@ -260,11 +261,13 @@ fn give_configured(map: &mut AccessMap, more: &More) -> Result<Vec<PathBuf>, Ref
         by_no_planted_link(map, path)?;
         map.set(path, Access::Read);
     }
-    let give = |path: &PathBuf| -> Result<PathBuf, Refused> {
-        by_no_planted_link(map, path)?;
-        Ok(map.give_whole(path).ok_or_else(|| Missing(path.clone()))?)
-    };
-    more.writable.iter().map(give).collect()
+    more.writable
+        .iter()
+        .map(|path: &PathBuf| -> Result<PathBuf, Refused> {
+            by_no_planted_link(map, path)?;
+            Ok(map.give_whole(path).ok_or_else(|| Missing(path.clone()))?)
+        })
+        .collect()
 }
 
 fn hide_secrets(map: &mut AccessMap, secrets: &[PathBuf], writable: &[PathBuf]) {
@@ -298,9 +301,8 @@ fn give_objects(map: &mut AccessMap, around: &Surroundings, asked: Asked) {
     for path in around.git_dirs.iter().chain(&around.never) {
         map.hide(path);
     }
-    let is_own = |folder: &Path| around.git_dirs.iter().any(|git_dir| folder.starts_with(git_dir));
     for path in around.objects.iter().filter_map(|folder| fs::canonicalize(folder).ok()) {
-        if is_own(&path) || holds_objects(&path) {
+        if around.git_dirs.iter().any(|git_dir| path.starts_with(git_dir)) || holds_objects(&path) {
             map.set(&path, Access::Read);
         }
     }

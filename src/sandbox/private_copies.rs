@@ -79,9 +79,8 @@ impl Confinement {
         let reach = &self.reach;
         let Some(Led { real, is_there: true, planted: None }) = reach.map.follow(path) else { return false };
         let is_own = real.starts_with(own);
-        let is_secret = || reach.secrets.iter().any(|secret| real.starts_with(secret));
         let is_shut =
             || reach.map.hidden_by(&real).is_some_and(|place| !reach.apart.iter().any(|apart| apart == place));
-        is_own || !is_secret() && !is_shut()
+        is_own || !reach.secrets.iter().any(|secret| real.starts_with(secret)) && !is_shut()
     }
 }

@@ -101,10 +101,9 @@ impl Sandbox {
             };
             output(Command::new(&bwrap).args(mounts::arguments(&mounts).0).args([PROGRAM, ARGUMENT]))
         };
-        let works = |tried: &io::Result<Output>| tried.as_ref().is_ok_and(|output| layers(output).is_some());
         let mut tried_with = tried(Some(SOME));
         // bubblewrap before 0.7, or with setuid, cannot limit it.
-        self.mounts_shared = works(&tried_with);
+        self.mounts_shared = tried_with.as_ref().is_ok_and(|output| layers(output).is_some());
         if !self.mounts_shared {
             tried_with = tried(None);
         }
@@ -192,6 +191,5 @@ fn version(output: &Output) -> Option<String> {
     let said = String::from_utf8_lossy(&output.stdout);
     let version = said.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
     let parts: Vec<&str> = version.split('.').take(2).collect();
-    let plain = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    parts.iter().all(plain).then(|| parts.join("."))
+    parts.iter().all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())).then(|| parts.join("."))
 }

@@ -152,8 +152,10 @@ impl Programs<'_> {
             }
             if self.map.access(&real) != Access::Hidden {
                 // Below bubblewrap only links in the map exist.
-                let is_hidden = |folder: &Path| self.map.access(folder) == Access::Hidden;
-                if walk.links().any(|(step, _)| step.parent().is_some_and(is_hidden)) {
+                if walk
+                    .links()
+                    .any(|(step, _)| step.parent().is_some_and(|folder| self.map.access(folder) == Access::Hidden))
+                {
                     self.map.resolve(&link);
                 }
                 continue;
@@ -186,8 +188,9 @@ impl Programs<'_> {
     /// home directory.
     fn add_files(&mut self, folder: &Path) {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_PROGRAMS);
-        let is_program = |meta: &fs::Metadata| meta.is_file() && meta.mode() & 0o111 != 0;
-        for entry in entries.filter(|entry| entry.metadata().is_ok_and(|meta| is_program(&meta))) {
+        for entry in
+            entries.filter(|entry| entry.metadata().is_ok_and(|meta| meta.is_file() && meta.mode() & 0o111 != 0))
+        {
             if !TOOLS.is_secret_name(&entry.file_name()) {
                 self.map.set(&entry.path(), Access::Read);
             }

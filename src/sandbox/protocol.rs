@@ -111,8 +111,11 @@ impl AsRef<Path> for Word {
 
 impl Serialize for Word {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let letters = || self.0.as_bytes().iter().copied().map(char::from).collect();
-        let text = self.0.to_str().filter(|text| text.is_ascii()).map_or_else(|| Cow::Owned(letters()), Cow::Borrowed);
+        let text = self
+            .0
+            .to_str()
+            .filter(|text| text.is_ascii())
+            .map_or_else(|| Cow::Owned(self.0.as_bytes().iter().copied().map(char::from).collect()), Cow::Borrowed);
         serializer.serialize_str(&text)
     }
 }

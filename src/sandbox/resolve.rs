@@ -63,8 +63,7 @@ impl Walk {
 
     /// Returns the resolved path, or `None` if the path leads nowhere.
     pub(super) fn end(&self) -> Option<Led> {
-        let led = || Led { real: self.real.clone(), is_there: self.is_there, planted: self.planted.clone() };
-        (!self.is_lost).then(led)
+        (!self.is_lost).then(|| Led { real: self.real.clone(), is_there: self.is_there, planted: self.planted.clone() })
     }
 
     /// Follows further components, last first.

@@ -48,16 +48,20 @@ pub(super) fn secrets_of(
     writable: &[PathBuf],
 ) -> Vec<PathBuf> {
     let called = around.and_then(|around| around.home.as_deref());
-    let below = |path: &PathBuf| {
-        let mut homes = [Some(home), called].into_iter().flatten();
-        let below = homes.find_map(|home| path.strip_prefix(home).ok().map(Path::to_owned));
-        around.and_then(|around| around.usual(path)).or(below)
-    };
-    let asked: Vec<PathBuf> = more.readable.iter().chain(&more.writable).filter_map(below).collect();
+    let asked: Vec<PathBuf> = more
+        .readable
+        .iter()
+        .chain(&more.writable)
+        .filter_map(|path| {
+            let mut homes = [Some(home), called].into_iter().flatten();
+            let below = homes.find_map(|home| path.strip_prefix(home).ok().map(Path::to_owned));
+            around.and_then(|around| around.usual(path)).or(below)
+        })
+        .collect();
     let mut places = |names: &[&str]| -> Vec<(PathBuf, bool)> {
         let unasked = names.iter().filter(|name| !asked.iter().any(|asked| asked == Path::new(name)));
-        let moved = |name: &str| around.and_then(|around| around.moved(name));
-        let all = unasked.flat_map(|name| std::iter::once(home.join(name)).chain(moved(name)));
+        let all = unasked
+            .flat_map(|name| std::iter::once(home.join(name)).chain(around.and_then(|around| around.moved(name))));
         all.filter_map(|path| map.resolve(&path)).map(|led| (led.real, led.is_there)).collect()
     };
     let (secrets, started) = (places(&TOOLS.secrets), places(&TOOLS.started));
@@ -79,9 +83,14 @@ pub(super) fn secrets_of(
 /// their owner, can read. Does not search folders in `apart`.
 pub(super) fn kept_by_mode(top: &Path, bits: u32, most: usize, apart: &[PathBuf]) -> Vec<PathBuf> {
     let user = rustix::process::geteuid();
-    let is_own = |meta: &Metadata| user.is_root() || meta.uid() == user.as_raw();
-    let is_kept = |_: &Path, meta: &Metadata| bits != 0 && meta.mode() & bits == 0 && is_own(meta);
-    search(top, most, is_kept, |path| apart.iter().any(|folder| folder == path))
+    search(
+        top,
+        most,
+        |_: &Path, meta: &Metadata| {
+            bits != 0 && meta.mode() & bits == 0 && (user.is_root() || meta.uid() == user.as_raw())
+        },
+        |path| apart.iter().any(|folder| folder == path),
+    )
 }
 
 /// Returns the mode bit that a private file lacks. The umask removes bits from every file: uses the
@@ -102,12 +111,17 @@ pub(super) fn umask() -> u32 {
 pub(super) fn beside_programs(whole: &Path, programs: &Path, apart: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let is_open = is_open(programs);
     let above = whole.components().count();
-    let is_secret = |path: &Path, meta: &Metadata| {
-        let depth = path.components().count() - above;
-        let is_application = depth == 1 && meta.is_dir() && path.ends_with(CONFIGURATION);
-        is_open && meta.mode() & OTHERS == 0 || depth <= NAMED_DEPTH && (is_application || is_named_secret(path, meta))
-    };
-    search(whole, MOST_LOOKED, is_secret, apart)
+    search(
+        whole,
+        MOST_LOOKED,
+        |path: &Path, meta: &Metadata| {
+            let depth = path.components().count() - above;
+            let is_application = depth == 1 && meta.is_dir() && path.ends_with(CONFIGURATION);
+            is_open && meta.mode() & OTHERS == 0
+                || depth <= NAMED_DEPTH && (is_application || is_named_secret(path, meta))
+        },
+        apart,
+    )
 }
 
 /// Returns the secrets in a tool's folder: by name, and files that others may not read although
@@ -115,11 +129,10 @@ pub(super) fn beside_programs(whole: &Path, programs: &Path, apart: impl Fn(&Pat
 pub(super) fn in_tool(tool: &Path, apart: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let is_open = is_open(tool);
     let above = tool.components().count();
-    let is_deep = |path: &Path| path.components().count() - above >= NAMED_DEPTH;
     // Tools leave empty private lock files.
     let is_kept = |meta: &Metadata| is_open && meta.is_file() && meta.len() > 0 && meta.mode() & OTHERS == 0;
     let is_secret = |path: &Path, meta: &Metadata| is_kept(meta) || is_named_secret(path, meta);
-    search(tool, MOST_LOOKED, is_secret, |path| is_deep(path) || apart(path))
+    search(tool, MOST_LOOKED, is_secret, |path| (path.components().count() - above >= NAMED_DEPTH) || apart(path))
 }
 
 /// Returns true if others may read a folder.

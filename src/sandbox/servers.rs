@@ -40,15 +40,15 @@ pub(super) fn hides_gradles(map: &AccessMap, home: &Path) -> bool {
 
 /// Returns the paths that match a path with `*` components, or the path itself if it has none.
 fn expand(path: &Path) -> Vec<PathBuf> {
-    path.components().fold(vec![PathBuf::new()], |found, part| {
-        let entries = |folder: PathBuf| {
-            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-            entries.map(|entry| entry.path()).collect::<Vec<_>>()
-        };
-        match part.as_os_str() {
-            any if any == "*" => found.into_iter().flat_map(entries).collect(),
-            name => found.into_iter().map(|folder| folder.join(name)).collect(),
-        }
+    path.components().fold(vec![PathBuf::new()], |found, part| match part.as_os_str() {
+        any if any == "*" => found
+            .into_iter()
+            .flat_map(|folder| {
+                let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+                entries.map(|entry| entry.path()).collect::<Vec<_>>()
+            })
+            .collect(),
+        name => found.into_iter().map(|folder| folder.join(name)).collect(),
     })
 }
 

@@ -156,10 +156,12 @@ mod tests {
 
     #[test]
     fn every_line_of_the_file_makes_sense_and_lies_below_a_home() {
-        let is_below = |path: &str| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
         let places = TOOLS.tools.iter().chain(&TOOLS.caches).chain(&TOOLS.servers).map(|place| place.path);
         let mut paths = places.chain(TOOLS.secrets.iter().chain(&TOOLS.started).chain(&TOOLS.settings).copied());
-        assert_eq!(paths.find(|path| !is_below(path)), None);
+        assert_eq!(
+            paths.find(|path| !Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))),
+            None
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Hints for a report: how to make a key known, and how to anchor a run.
 
 use git_handoff::model::hints::{self, Hint};
-use git_handoff::verify::{Anchored, Failure as Lack, LOCAL, Report, SignerSeen, Standing};
+use git_handoff::verify::{Failure as Lack, LOCAL, Report, SignerSeen, Standing};
 
 use super::super::Output;
 
@@ -36,10 +36,13 @@ fn named(report: &Report) -> String {
 /// Returns the command that publishes a run to the first anchor that lacks it.
 fn anchoring(report: &Report) -> Hint {
     let run = named(report);
-    let fails = |one: &&Anchored| matches!(one.standing, Standing::Missing | Standing::Unreachable);
     // Local logs come first. They count only if no anchor is configured, or if one of them is
     // broken.
-    let outside = report.anchors.iter().filter(|one| one.kind != LOCAL).find(fails);
+    let outside = report
+        .anchors
+        .iter()
+        .filter(|one| one.kind != LOCAL)
+        .find(|one| matches!(one.standing, Standing::Missing | Standing::Unreachable));
     let local = report.anchors.iter().find(|one| one.kind == LOCAL).map(|one| one.standing);
     match (outside, &report.remote) {
         (Some(one), _) if one.standing == Standing::Unreachable => hints::check_anchors(run),

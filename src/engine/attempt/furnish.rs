@@ -27,16 +27,18 @@ pub(super) fn furnish(host: &Host, job: &Job, workspace: &Workspace) -> Result<V
     std::fs::write(workspace.task(), worker_task(job))
         .map_err(|e| Verdict::from_error("the task could not be written: ", &e, Verdict::failed))?;
     if workspace.is_for_check() && !job.has_own_home() {
-        let given = |path: &Path, content: &[u8]| match &job.confinement {
+        let made = workspace.mirror_home(host, job.handles.home.mirror(), &|path: &Path, content: &[u8]| match &job
+            .confinement
+        {
             Some(by) => by.given_content(path, content),
             None => Some(content.to_owned()),
-        };
-        let made = workspace.mirror_home(host, job.handles.home.mirror(), &given);
+        });
         made.map_err(|e| Verdict::from_error("", &e, Verdict::failed))?;
     }
     if let Some(confinement) = &job.confinement {
-        let is_copied = |below: &Path| confinement.private_copies().iter().any(|copy| below.starts_with(&copy.below));
-        let (inside, at_home) = confinement.at_home().into_iter().partition::<Vec<_>, _>(|(below, _)| is_copied(below));
+        let (inside, at_home) = confinement.at_home().into_iter().partition::<Vec<_>, _>(|(below, _)| {
+            confinement.private_copies().iter().any(|copy| below.starts_with(&copy.below))
+        });
         if job.has_own_home() {
             workspace.make_home(host, &at_home)?;
         }

@@ -66,9 +66,12 @@ impl Job {
             // Read before the worker can write there.
             handles.home.mirror();
         }
-        let known = |name: &String| PRESETS.get(name).ok_or_else(|| Error::Preset(name.clone()));
         Ok(Self {
-            preset: spec.preset.as_ref().map(known).transpose()?,
+            preset: spec
+                .preset
+                .as_ref()
+                .map(|name| PRESETS.get(name).ok_or_else(|| Error::Preset(name.clone())))
+                .transpose()?,
             protect: spec.protect.take().map(|protect| Protect::read(&host.store, protect)).transpose()?,
             check: CheckSettings::read(host, std::mem::take(&mut spec.check), by.as_ref())?,
             confinement: by.map(Arc::new),

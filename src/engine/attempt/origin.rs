@@ -54,11 +54,17 @@ impl Job {
         let (Some(top), Some(before)) = (self.spec.origin.here(), before) else { return Ok((Vec::new(), Vec::new())) };
         let left_out = carry::work_tree(host, workspace, top, before).map_err(|error| failed(&error))?;
         let names: Vec<_> = left_out.iter().map(|path| path.display().to_string()).collect();
-        let named = || printable::first_of(&names, MOST_NAMED);
-        let note = || format!("{}: left out of the patch, as no files or links: {}", self.spec.item, named());
         let moved = before.moved(host).map_err(|error| failed(&error))?;
         let moved = moved.iter().map(|change| format!("{}: {change}", self.spec.item));
-        let notes = moved.chain((!names.is_empty()).then(note)).collect();
+        let notes = moved
+            .chain((!names.is_empty()).then(|| {
+                format!(
+                    "{}: left out of the patch, as no files or links: {}",
+                    self.spec.item,
+                    printable::first_of(&names, MOST_NAMED)
+                )
+            }))
+            .collect();
         Ok((names, notes))
     }
 }

@@ -92,10 +92,7 @@ async fn set_up(
     place: SetupIn,
 ) -> Result<(), Failed> {
     let host = commands.host;
-    let write = || {
-        let failed = |error: product::Error| Failed::Other(Verdict::from(error));
-        product::write(host, workspace, recorded).map_err(failed)
-    };
+    let write = || product::write(host, workspace, recorded).map_err(|error| Failed::Other(Verdict::from(error)));
     let command = &commands.job.spec.command;
     let Some(setup) = &command.setup else { return write() };
     if place == SetupIn::Product {

@@ -18,7 +18,7 @@ use crate::model::name::FilePath;
 use crate::process::agent::{self, Cause, Confined, Ended, Invocation, Stdin};
 use crate::process::attendant::Attendant;
 use crate::process::transcript::TranscriptWriter;
-use crate::sandbox::Confinement;
+
 use crate::worktree::host::Host;
 use crate::worktree::protect::Guard;
 use crate::worktree::workspace::Workspace;
@@ -124,11 +124,6 @@ impl<'a> Commands<'a> {
         let copies = agent.into_iter().flat_map(|agent| agent.shared.iter().chain([&agent.folder]).cloned());
         let writable: Vec<PathBuf> = [workspace.private()].into_iter().chain(copies).collect();
         let (readable, linked) = (vec![workspace.task()], workspace.linked().to_vec());
-        let confined = |by: &Arc<Confinement>| {
-            let (by, writable) = (by.clone(), writable.clone());
-            let scratch = Some((workspace.tmp(), workspace.caches()));
-            Confined { by, writable, readable, linked, scratch, frozen: false }
-        };
         let invocation = Invocation {
             argv: line.argv.to_vec(),
             tree: workspace.tree(),
@@ -144,7 +139,11 @@ impl<'a> Commands<'a> {
                 .chain(agent.map(|agent| agent.folder.clone()))
                 .chain(workspace.written_caches())
                 .collect(),
-            confinement: job.confinement.as_ref().map(confined),
+            confinement: job.confinement.as_ref().map(|by| {
+                let (by, writable) = (by.clone(), writable.clone());
+                let scratch = Some((workspace.tmp(), workspace.caches()));
+                Confined { by, writable, readable, linked, scratch, frozen: false }
+            }),
             limits: job.spec.limits,
             lease: job.spec.lease.clone(),
         };
@@ -243,9 +242,8 @@ fn environment(
         env.insert("HOME".to_owned(), workspace.home().into());
     }
     if let Some(confinement) = &job.confinement {
-        let is_set = |name: &str| job.spec.command.set.contains(name);
         let caches = confinement.cache_variables(&workspace.home(), &workspace.tmp(), &env);
-        let caches = caches.into_iter().filter(|(name, _)| !is_set(name));
+        let caches = caches.into_iter().filter(|(name, _)| !job.spec.command.set.contains(*name));
         env.extend(caches.map(|(name, value)| (name.to_owned(), value)));
     }
     env

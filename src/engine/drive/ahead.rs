@@ -154,13 +154,13 @@ impl Driver<'_> {
         let driver: DriverId = shared.id().clone();
         let ahead: Vec<_> = claims.iter().filter_map(|at| shared.ahead.remove_entry(at)).collect();
         let held = ahead.into_iter().filter(|(at, ahead)| self.holds(*at, ahead.spec.attempt));
-        let back = |(at, _): (ItemIndex, Ahead)| {
+        held.map(|(at, _)| {
             NewEntry::plain(Event::ItemRequeued(ItemEnded {
                 detail: Some(why.to_owned()),
                 driver: Some(driver.clone()),
                 ..requeued(&self.run.state, at, Again::Operator)
             }))
-        };
-        held.map(back).collect()
+        })
+        .collect()
     }
 }

@@ -64,8 +64,10 @@ impl Driver<'_> {
                 items.push(self.run.state.graph.item(*at).id.clone());
             }
         }
-        let declined = |(why, items): (&str, _)| Declined { why: printable::cut_to(why.to_owned(), MAX_TEXT), items };
-        all.into_iter().take(MOST_DECLINED).map(declined).collect()
+        all.into_iter()
+            .take(MOST_DECLINED)
+            .map(|(why, items)| Declined { why: printable::cut_to(why.to_owned(), MAX_TEXT), items })
+            .collect()
     }
 
     /// Returns true if the driver waits for decisions of people, and says so once.

@@ -54,10 +54,11 @@ impl Driver<'_> {
                             spec.lease = has_locks.then(|| shared.lease());
                         }
                         self.record_holder(&slots, &spec)?;
-                        let fits = |products: &_| {
-                            products::fit(&self.machine.host, &self.machine.schemas, &spec.promised, products)
-                        };
-                        let found = self.machine.reusable.as_mut().and_then(|all| all.find(spec.base, &fired, &fits));
+                        let found = self.machine.reusable.as_mut().and_then(|all| {
+                            all.find(spec.base, &fired, &|products: &_| {
+                                products::fit(&self.machine.host, &self.machine.schemas, &spec.promised, products)
+                            })
+                        });
                         if let Some(all) = self.machine.reusable.as_ref().filter(|_| found.is_none()) {
                             let why = all.why_not(spec.base, &fired, &manifest);
                             (self.tell)(Progress::Note(format!("{}: not reused: {why}", fired.item)));

@@ -143,8 +143,10 @@ impl Colleagues {
         let beats = beats.map_err(Error::Beat)?;
         let new = if run.state.shared.is_none() { slow::allowing_for(&beats, new, tell) } else { new };
         while run.state.shared.is_none() {
-            let share = || run.record(&[NewEntry::plain(Event::RunShared(new))]);
-            match passing::insist(share, |error| operate::Error::is_of_remote(error) && !error.is_raced()) {
+            match passing::insist(
+                || run.record(&[NewEntry::plain(Event::RunShared(new))]),
+                |error| operate::Error::is_of_remote(error) && !error.is_raced(),
+            ) {
                 // Another driver may have shared it.
                 Err(operate::Error::Raced) => {}
                 recorded => drop(recorded?),
@@ -348,9 +350,15 @@ impl Driver<'_> {
             None => BTreeSet::new(),
         };
         let ended: BTreeSet<ItemIndex> = self.ended.iter().map(|finished| finished.at).collect();
-        let is_known = |at: &ItemIndex| self.running.contains_key(at) || kept.contains(at) || ended.contains(at);
-        let lost: Vec<ItemIndex> =
-            self.run.state.items.indices().filter(|at| self.is_ours(*at) && !is_known(at)).collect();
+        let lost: Vec<ItemIndex> = self
+            .run
+            .state
+            .items
+            .indices()
+            .filter(|at| {
+                self.is_ours(*at) && !(self.running.contains_key(at) || kept.contains(at) || ended.contains(at))
+            })
+            .collect();
         if lost.is_empty() {
             return Ok(());
         }

@@ -82,8 +82,9 @@ impl Driver<'_> {
     pub(super) fn note_shortage(&mut self, finished: &Finished) {
         let result = &finished.result;
         let Verdict::Shortage(reason) = &result.verdict else {
-            let is_trial = |short: &mut Short| short.trial == Some(finished.at);
-            if result.verdict != Verdict::Interrupted && self.short.take_if(is_trial).is_some() {
+            if result.verdict != Verdict::Interrupted
+                && self.short.take_if(|short: &mut Short| short.trial == Some(finished.at)).is_some()
+            {
                 (self.tell)(Progress::Note("this machine can work again: the run goes on".to_owned()));
             }
             return;

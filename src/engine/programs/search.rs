@@ -53,8 +53,7 @@ impl<'a> Search<'a> {
         if Path::new(named).file_name() != Some(OsStr::new("env")) {
             return self.find(named);
         }
-        let is_program = |word: &&str| !word.starts_with('-') && !word.contains('=');
-        self.find(words.find(is_program)?)
+        self.find(words.find(|word| !word.starts_with('-') && !word.contains('='))?)
     }
 
     /// Returns the program that a word of a shell line names.
@@ -88,8 +87,7 @@ impl<'a> Search<'a> {
             self.by.is_none_or(|by| real.is_ok_and(|real| !by.hides(&real)))
         };
         // A link is seen in its own folder.
-        let is_shown = |path: &PathBuf| sees(path) && path.parent().is_some_and(sees);
-        Some(path).filter(|path| path.is_absolute() && is_file(path) && is_shown(path))
+        Some(path).filter(|path| path.is_absolute() && is_file(path) && (sees(path) && path.parent().is_some_and(sees)))
     }
 }
 
@@ -141,10 +139,10 @@ fn first_word(line: &str) -> Option<&str> {
     if word == "exec" {
         word = words.next()?;
     }
-    let is_plain = |c: char| c.is_alphanumeric() || "_-./+@:%,".contains(c);
     let spelled = word.strip_prefix("~/").unwrap_or(word);
     let is_shells = SHELL_WORDS.contains(&word);
-    (!word.starts_with('-') && !is_shells && spelled.chars().all(is_plain)).then_some(word)
+    (!word.starts_with('-') && !is_shells && spelled.chars().all(|c| c.is_alphanumeric() || "_-./+@:%,".contains(c)))
+        .then_some(word)
 }
 
 #[cfg(test)]

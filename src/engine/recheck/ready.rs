@@ -155,11 +155,12 @@ fn inputs(run: &VerifiedRun, refs: &BTreeMap<FilePath, InputRef>) -> Result<BTre
     }
     known.extend(run.state.submitted.imports.values().map(|import| (import.product.sha256, import.product.oid)));
     known.extend(run.state.submitted.artifacts.values().map(|sealed| (sealed.sha256, sealed.oid)));
-    let blob = |(key, input): (&FilePath, &InputRef)| {
-        let oid = known.get(&input.digest).ok_or_else(|| format!("the input {key} is not in this repository"))?;
-        Ok((key.clone(), Blob { oid: *oid, sha256: input.digest }))
-    };
-    refs.iter().map(blob).collect()
+    refs.iter()
+        .map(|(key, input)| {
+            let oid = known.get(&input.digest).ok_or_else(|| format!("the input {key} is not in this repository"))?;
+            Ok((key.clone(), Blob { oid: *oid, sha256: input.digest }))
+        })
+        .collect()
 }
 
 /// Returns the products of an item. A document is written where the item left it.

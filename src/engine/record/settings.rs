@@ -32,11 +32,10 @@ pub(super) struct Recorded<'r> {
 pub(super) fn name_for(repository: &Repository, given: Option<&String>, command: &[String]) -> Option<String> {
     let program = command.first().map(String::as_str).unwrap_or_default();
     // A program of the repository is no known agent by its name alone.
-    let of_program = || {
+    given.cloned().or_else(|| {
         let preset = if is_in_work_tree(repository, program) { None } else { Preset::of_program(program) };
         preset.map(|(name, _)| name.to_owned())
-    };
-    given.cloned().or_else(of_program)
+    })
 }
 
 /// Returns the settings of the executor `command` below those of the preset, subagent or executor
@@ -68,8 +67,9 @@ pub(super) fn settings_for(
     if grants {
         // The user names these files, as in a configured line.
         let named = command.words.iter().map(PathBuf::from);
-        let is_readable = |path: &PathBuf| path.is_absolute() && path.is_file() && !path.starts_with("/proc");
-        settings.readable.extend(named.filter(is_readable));
+        settings
+            .readable
+            .extend(named.filter(|path| path.is_absolute() && path.is_file() && !path.starts_with("/proc")));
     }
     Ok((settings, needs))
 }

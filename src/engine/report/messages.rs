@@ -8,8 +8,10 @@ use crate::repository::config::{MessageRule, TokenRule};
 
 /// Applies each rule that fits a message.
 pub(super) fn read(report: &mut Report, rules: &[MessageRule], message: &Value) {
-    let fits = |rule: &&MessageRule| rule.when.iter().all(|(at, pattern)| fits(message.pointer(at), pattern));
-    rules.iter().filter(fits).for_each(|rule| apply(report, rule, message));
+    rules
+        .iter()
+        .filter(|rule| rule.when.iter().all(|(at, pattern)| fits(message.pointer(at), pattern)))
+        .for_each(|rule| apply(report, rule, message));
 }
 
 /// Returns true if a value is the pattern, or begins with it if it ends with `*`. An empty pattern
@@ -51,8 +53,11 @@ fn tokens(report: &mut Report, rule: &MessageRule, message: &Value) -> Usage {
     let found = found.find(|(_, value)| value.as_object().is_some_and(|object| !object.is_empty()));
     let Some((rule, value)) = found else { return Usage::default() };
     let Some(object) = value.as_object().filter(|_| rule.each) else { return of_object(rule, value) };
-    let is_used = |model: &Value| of_object(rule, model).output_tokens.is_some_and(|tokens| tokens > 0);
-    let used: Vec<&str> = object.iter().filter(|(_, model)| is_used(model)).map(|(name, _)| name.as_str()).collect();
+    let used: Vec<&str> = object
+        .iter()
+        .filter(|(_, model)| of_object(rule, model).output_tokens.is_some_and(|tokens| tokens > 0))
+        .map(|(name, _)| name.as_str())
+        .collect();
     if rule.names && !used.is_empty() {
         report.model = Some(used.join(", "));
     } else if !rule.names && object.len() == 1 && report.model.is_none() {

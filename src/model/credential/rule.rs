@@ -152,10 +152,9 @@ impl Rule {
             && let Some(captures) = self.pattern.get().captures_at(text, from)
         {
             let whole = captures.get(0).expect("a match has a whole").range();
-            let first = || captures.iter().skip(1).flatten().next();
             let secret = match self.group {
                 Some(group) => captures.get(group),
-                None => first().or_else(|| captures.get(0)),
+                None => captures.iter().skip(1).flatten().next().or_else(|| captures.get(0)),
             };
             // The text after a secret may precede the next one.
             from = secret.map_or(whole.end, |secret| secret.end()).max(whole.start + 1);

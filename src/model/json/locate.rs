@@ -13,8 +13,10 @@ const ELSEWHERE: &str = "queue.";
 /// Finds the line and item of each problem. A missing value has the line of its parent. An invalid
 /// document is read as far as possible.
 pub(crate) fn locate(bytes: &[u8], problems: &mut [Problem]) {
-    let here = |problem: &&mut Problem| !problem.path.is_empty() && !problem.path.starts_with(ELSEWHERE);
-    let wanted: Vec<&mut Problem> = problems.iter_mut().filter(here).collect();
+    let wanted: Vec<&mut Problem> = problems
+        .iter_mut()
+        .filter(|problem| !problem.path.is_empty() && !problem.path.starts_with(ELSEWHERE))
+        .collect();
     if !wanted.is_empty() {
         let mut scan = Scan { bytes, at: 0, line: 1, wanted };
         let _ = scan.value(&JsonPath::root(), 1, 0);

@@ -246,8 +246,8 @@ impl Scan<'_> {
         if self.steps.is_empty() {
             return format!("{why}, on line {line}");
         }
-        let escaped = |step: &String| step.replace('~', "~0").replace('/', "~1");
-        let pointer: String = self.steps.iter().flat_map(|step| ["/".to_owned(), escaped(step)]).collect();
+        let pointer: String =
+            self.steps.iter().flat_map(|step| ["/".to_owned(), step.replace('~', "~0").replace('/', "~1")]).collect();
         format!("{why}, at {}, on line {line}", beginning(&pointer, MAX_POINTER))
     }
 

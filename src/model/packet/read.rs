@@ -296,9 +296,11 @@ pub fn passages(value: &Value) -> Vec<Passage> {
             }
             Value::Object(map) => {
                 let place = if shown.is_empty() { "the packet" } else { &shown };
-                let odd = |key: &&String| !FIELDS.contains(&key.as_str()) && !FACT_FIELDS.contains(&key.as_str());
-                let of_key = |key: &String| Passage::new(&format!("a key of {place}"), key.clone());
-                found.extend(map.keys().filter(odd).map(of_key));
+                found.extend(
+                    map.keys()
+                        .filter(|key| !FIELDS.contains(&key.as_str()) && !FACT_FIELDS.contains(&key.as_str()))
+                        .map(|key| Passage::new(&format!("a key of {place}"), key.clone())),
+                );
                 open.extend(map.iter().rev().map(|(key, value)| (below(path.key(key)), value, may_quote(key))));
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}

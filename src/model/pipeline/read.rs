@@ -94,8 +94,7 @@ fn blocks(list: &[Value], at: &JsonPath, problems: &mut Problems) -> Vec<Block> 
         problems.push(bad(at, format!("{} blocks; at most {MAX_BLOCKS} are allowed", list.len())));
         return Vec::new();
     }
-    let block = |(index, value)| block(value, &at.index(index), problems);
-    list.iter().enumerate().filter_map(block).collect()
+    list.iter().enumerate().filter_map(|(index, value)| block(value, &at.index(index), problems)).collect()
 }
 
 fn block(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Block> {

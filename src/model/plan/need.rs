@@ -145,8 +145,7 @@ pub(crate) fn read_need(fields: &Fields<'_>, problems: &mut Problems) -> DraftNe
     };
     // An item's id does not begin with `@`, and a source outside the run has one canonical form.
     let elsewhere = run.is_some() || thread.is_some();
-    let reserved = |from: &&str| from.starts_with("@run/") || from.starts_with("@thread/");
-    if !elsewhere && from.as_ref().is_some_and(reserved) {
+    if !elsewhere && from.as_ref().is_some_and(|from| from.starts_with("@run/") || from.starts_with("@thread/")) {
         let message = "name the run in `run`, or the thread in `thread`";
         problems.push(Problem::new(Code::BadId, &fields.at("from"), message));
     }
@@ -163,11 +162,11 @@ pub(crate) fn read_need(fields: &Fields<'_>, problems: &mut Problems) -> DraftNe
 
 fn item(fields: &Fields<'_>, place: &str, from: &str, problems: &mut Problems) -> Option<String> {
     let read = Elsewhere::item(place, from).map(|source| source.to_string());
-    let wrong = |error: NameError| {
+    read.map_err(|error| {
         let field = if ItemId::parse(from).is_err() { "from" } else { "run" };
         problems.push(Problem::new(Code::BadId, &fields.at(field), error.to_string()));
-    };
-    read.map_err(wrong).ok()
+    })
+    .ok()
 }
 
 fn checkpoint(fields: &Fields<'_>, place: &str, at: &str, problems: &mut Problems) -> Option<String> {

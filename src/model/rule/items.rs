@@ -116,12 +116,13 @@ impl ItemCondition {
 
     /// Returns the status words, if items are counted.
     fn single(&self) -> Option<impl Fn(&RunState, ItemIndex) -> bool + '_> {
-        let of_one = |state: &RunState, at: ItemIndex| match &self.quantity {
-            Quantity::Are(words) => words.iter().any(|word| word.is_true_of(state, at)),
-            Quantity::Have(path) => state.output(at, path).is_some(),
-            Quantity::Outputs | Quantity::Attempts | Quantity::Rounds => false,
-        };
-        matches!(self.quantity, Quantity::Are(_) | Quantity::Have(_)).then_some(of_one)
+        matches!(self.quantity, Quantity::Are(_) | Quantity::Have(_)).then_some(|state: &RunState, at: ItemIndex| {
+            match &self.quantity {
+                Quantity::Are(words) => words.iter().any(|word| word.is_true_of(state, at)),
+                Quantity::Have(path) => state.output(at, path).is_some(),
+                Quantity::Outputs | Quantity::Attempts | Quantity::Rounds => false,
+            }
+        })
     }
 
     fn count(&self, state: &RunState) -> u64 {

@@ -1,7 +1,7 @@
 //! Sentences about the files that checks rest on.
 
-use super::{ItemState, RunState};
-use crate::model::item_index::ItemIndex;
+use super::RunState;
+
 use crate::model::name::ItemId;
 use crate::model::printable;
 use crate::model::protected::judged_in_words;
@@ -23,11 +23,12 @@ impl RunState {
     pub fn judged_remarks(&self) -> Vec<String> {
         let several = self.items.indexed().nth(1).is_some();
         let judged = self.items.indexed().filter(|(_, item)| item.judged);
-        let sentence = |(at, item): (ItemIndex, &ItemState)| {
-            let name = if several { format!(" by {}", self.graph.item(at).id) } else { String::new() };
-            format!("! {}{name}", judged_in_words(item.protected.len()))
-        };
-        judged.map(sentence).collect()
+        judged
+            .map(|(at, item)| {
+                let name = if several { format!(" by {}", self.graph.item(at).id) } else { String::new() };
+                format!("! {}{name}", judged_in_words(item.protected.len()))
+            })
+            .collect()
     }
 }
 

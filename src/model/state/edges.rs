@@ -6,7 +6,7 @@ use super::{Phase, RunState};
 use crate::model::entry::{InputRef, Product};
 use crate::model::item_index::ItemIndex;
 use crate::model::name::{FilePath, ItemId};
-use crate::model::plan::{Need, ProductKey, Selector, Source};
+use crate::model::plan::{ProductKey, Selector, Source};
 
 /// The state of a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,17 +46,17 @@ impl RunState {
     /// Returns true if an item needs an output of another.
     pub fn needs_output(&self, at: ItemIndex, on: ItemIndex) -> bool {
         let from = &self.graph.item(on).id;
-        let is_output = |need: &Need| match (&need.from, &need.select) {
+        self.graph.item(at).needs.values().any(|need| match (&need.from, &need.select) {
             (Source::Item(id), Selector::Output { .. }) => id == from,
             _ => false,
-        };
-        self.graph.item(at).needs.values().any(is_output)
+        })
     }
 
     /// Returns true if an item counts as red: it is not replaced, and its check is not a vote.
     pub fn is_red(&self, at: ItemIndex) -> bool {
-        let votes = || self.gates.get(&self.graph.item(at).id).is_some_and(|gate| gate.votes);
-        self.items[at].red && !self.is_superseded(at) && !votes()
+        self.items[at].red
+            && !self.is_superseded(at)
+            && !self.gates.get(&self.graph.item(at).id).is_some_and(|gate| gate.votes)
     }
 
     /// Returns the items whose patches an item consumed.
@@ -120,11 +120,13 @@ impl RunState {
     /// it includes. Takes time in proportion to the plan.
     pub fn in_order(&self, patches: &BTreeMap<ItemIndex, Product>) -> Vec<(ItemIndex, Product, BTreeSet<usize>)> {
         let order: Vec<ItemIndex> = self.graph.order().into_iter().filter(|at| patches.contains_key(at)).collect();
-        let with_included = |at: &ItemIndex| {
-            let included = self.built_upon(*at);
-            (*at, patches[at], (0..order.len()).filter(|nth| included.contains(&order[*nth])).collect())
-        };
-        order.iter().map(with_included).collect()
+        order
+            .iter()
+            .map(|at| {
+                let included = self.built_upon(*at);
+                (*at, patches[at], (0..order.len()).filter(|nth| included.contains(&order[*nth])).collect())
+            })
+            .collect()
     }
 
     /// Makes the items green that are red only because of changes to protected files, if the

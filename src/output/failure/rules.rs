@@ -138,8 +138,7 @@ fn of_type<E: Error + 'static, D: Into<Option<Failure>>>(
     error: &(dyn Error + 'static),
     decide: impl FnOnce(&E) -> D,
 ) -> Option<Failure> {
-    let boxed = || error.downcast_ref::<Box<E>>().map(AsRef::as_ref);
-    error.downcast_ref::<E>().or_else(boxed).map(decide)?.into()
+    error.downcast_ref::<E>().or_else(|| error.downcast_ref::<Box<E>>().map(AsRef::as_ref)).map(decide)?.into()
 }
 
 /// Returns the failure with the hint of the function, if the error is of its type and has a code.

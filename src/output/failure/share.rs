@@ -54,8 +54,7 @@ impl Failure {
         let of_remote = || match error.downcast_ref()? {
             remote::Error::Forbidden(_, why) => {
                 let by_right = refusal::of_push(request, &why.to_string());
-                let otherwise = || if outside { hints::forbidden(to, names) } else { hints::bundle() };
-                Some(by_right.unwrap_or_else(otherwise))
+                Some(by_right.unwrap_or_else(|| if outside { hints::forbidden(to, names) } else { hints::bundle() }))
             }
             remote::Error::Failed(_, why) => refusal::of_push(request, &why.to_string()),
             _ => None,

@@ -47,11 +47,17 @@ impl Compiled {
 
 fn wrong(error: &ValidationError<'_>) -> Wrong {
     let place = error.instance_path();
-    let step = |segment: LocationSegment<'_>| match segment {
-        LocationSegment::Property(key) => Step::Key(key.into_owned()),
-        LocationSegment::Index(index) => Step::Index(index),
-    };
-    Wrong { place: place.as_str().to_owned(), steps: place.iter().map(step).collect(), why: masked(error) }
+    Wrong {
+        place: place.as_str().to_owned(),
+        steps: place
+            .iter()
+            .map(|segment| match segment {
+                LocationSegment::Property(key) => Step::Key(key.into_owned()),
+                LocationSegment::Index(index) => Step::Index(index),
+            })
+            .collect(),
+        why: masked(error),
+    }
 }
 
 fn is_deeper(value: &Value, most: usize) -> bool {

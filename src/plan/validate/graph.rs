@@ -104,8 +104,12 @@ impl Graph {
             at = came_from[&at];
         }
         cycle.push(start);
-        let name = |at: &usize| items[*at].as_ref().and_then(|item| item.id.as_deref());
-        let mut names: Vec<Cow<'_, str>> = cycle.iter().rev().filter_map(name).map(Cow::from).collect();
+        let mut names: Vec<Cow<'_, str>> = cycle
+            .iter()
+            .rev()
+            .filter_map(|at| items[*at].as_ref().and_then(|item| item.id.as_deref()))
+            .map(Cow::from)
+            .collect();
         if let Some(left_out) = names.len().checked_sub(MAX_NAMED).filter(|count| *count > 1) {
             names.splice(MAX_NAMED / 2..MAX_NAMED / 2 + left_out, [format!("({left_out} more)").into()]);
         }

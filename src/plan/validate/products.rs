@@ -208,8 +208,8 @@ fn from_item(edge: &NeedEdge<'_>, from: &str, select: &Selector, declared: &Decl
 fn drift(product: &Produced, select: &Selector) -> Option<(String, String)> {
     let Selector::Document { schema: Some(wanted), .. } = select else { return None };
     let made = product.schema.as_ref();
-    let said = || made.map_or_else(|| "without a schema".to_owned(), ToString::to_string);
-    (!wanted.admits(made)).then(|| (said(), wanted.to_string()))
+    (!wanted.admits(made))
+        .then(|| (made.map_or_else(|| "without a schema".to_owned(), ToString::to_string), wanted.to_string()))
 }
 
 /// Reports clashing document names.

@@ -214,8 +214,10 @@ fn check_variables(inputs: &Fields<'_>, problems: &mut Problems) {
     let Some(set) = inputs.object(ENV, problems) else { return };
     let at = inputs.at(ENV);
     for (name, value) in set {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-        if name.is_empty() || !name.bytes().all(plain) || name.starts_with(|c: char| c.is_ascii_digit()) {
+        if name.is_empty()
+            || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            || name.starts_with(|c: char| c.is_ascii_digit())
+        {
             let message = format!("{name:?} is not the name of an environment variable");
             problems.push(Problem::new(Code::BadInputKey, &at.key(name), message));
         } else if name.starts_with("HANDOFF_") || matches!(name.as_str(), "HOME" | "TMPDIR") {
@@ -229,8 +231,7 @@ fn check_variables(inputs: &Fields<'_>, problems: &mut Problems) {
 
 /// Validates the check, the standard input and the folder of an item's command.
 fn check_surroundings(inputs: &Fields<'_>, problems: &mut Problems) {
-    let is_line = |value: &Value| value.is_string() && is_command(value);
-    if let Some(check) = inputs.get(CHECK).filter(|check| !is_line(check)) {
+    if let Some(check) = inputs.get(CHECK).filter(|check| !(check.is_string() && is_command(check))) {
         problems.push(wrong_type(&inputs.at(CHECK), "a string for `sh -c`, not empty and without NUL", check));
     }
     if let Some(stdin) = inputs.get(STDIN).filter(|stdin| stdin.as_str() != Some(NO_STDIN)) {
@@ -242,8 +243,9 @@ fn check_surroundings(inputs: &Fields<'_>, problems: &mut Problems) {
     if let Some(agent) = inputs.get(AGENT).filter(|agent| !agent.is_string()) {
         problems.push(wrong_type(&inputs.at(AGENT), "the name of an agent", agent));
     }
-    let is_path = |value: &Value| value.as_str().is_some_and(|path| FilePath::parse(path).is_ok());
-    if let Some(directory) = inputs.get(DIRECTORY).filter(|directory| !is_path(directory)) {
+    if let Some(directory) =
+        inputs.get(DIRECTORY).filter(|directory| !directory.as_str().is_some_and(|path| FilePath::parse(path).is_ok()))
+    {
         problems.push(wrong_type(&inputs.at(DIRECTORY), "a relative path below the worktree", directory));
     }
 }

@@ -60,11 +60,13 @@ impl Watch {
     pub(super) fn new(limits: Limits, folders: &[Word], lease: Option<Lease>) -> Self {
         let now = Instant::now();
         let folders: Vec<PathBuf> = folders.iter().map(|folder| AsRef::<Path>::as_ref(folder).to_owned()).collect();
-        let floor = |folder: &PathBuf| {
-            let (free, floor) = disk::free(folder)?;
-            (free > floor).then(|| (folder.clone(), floor))
-        };
-        let floors = folders.iter().filter_map(floor).collect();
+        let floors = folders
+            .iter()
+            .filter_map(|folder| {
+                let (free, floor) = disk::free(folder)?;
+                (free > floor).then(|| (folder.clone(), floor))
+            })
+            .collect();
         let (processes, disk) = (now + OFTEN, now + DISK);
         let (cgroup, gathered, scan) = (None, BTreeSet::new(), None);
         Self { limits, folders, floors, looked: false, cgroup, gathered, processes, disk, scan, lease }
@@ -133,8 +135,10 @@ impl Watch {
 
     /// Returns the reserve that a file system has fallen below.
     fn floor(&self) -> Option<Exceeded> {
-        let is_below = |(folder, floor): &&(PathBuf, u64)| disk::free(folder).is_some_and(|(free, _)| free < *floor);
-        self.floors.iter().find(is_below).map(|(_, floor)| Exceeded::Free(*floor))
+        self.floors
+            .iter()
+            .find(|(folder, floor)| disk::free(folder).is_some_and(|(free, _)| free < *floor))
+            .map(|(_, floor)| Exceeded::Free(*floor))
     }
 
     /// Finishes or starts a scan of the disk in a thread, so that the driver is still heard.
@@ -190,9 +194,10 @@ fn memory(pid: i32, shared: bool) -> u64 {
 
 /// Returns the sum of the numbers on the lines of `text` that start with `words`.
 fn numbers(text: &str, words: &[&str]) -> u64 {
-    let value = |line: &str| {
-        let rest = words.iter().find_map(|word| line.strip_prefix(word))?;
-        rest.split_whitespace().next()?.parse::<u64>().ok()
-    };
-    text.lines().filter_map(value).sum()
+    text.lines()
+        .filter_map(|line| {
+            let rest = words.iter().find_map(|word| line.strip_prefix(word))?;
+            rest.split_whitespace().next()?.parse::<u64>().ok()
+        })
+        .sum()
 }

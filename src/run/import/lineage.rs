@@ -295,7 +295,6 @@ fn origins_in_run(opened: &Opened, index: usize, item: &ItemId, depth: usize) ->
     let (mut next, mut consumed) = (Vec::new(), BTreeSet::new());
     for (key, input) in &run.state.items[at].inputs {
         let product = Some(input.select.product_key().to_string());
-        let consumes = |step| Step { input: Some(key.clone()), product, sha256: Some(input.digest), ..step };
         // A document can be the product of an item.
         let (maker, step) = match (&input.from, &input.select) {
             (Source::Item(from), _) => match run.state.graph.position(from) {
@@ -318,14 +317,22 @@ fn origins_in_run(opened: &Opened, index: usize, item: &ItemId, depth: usize) ->
                     _ => None,
                 };
                 let by = author.map(ToString::to_string);
-                let document = || Step { name: Some(name.clone()), by, ..leaf(depth, Kind::Document, run.run.clone()) };
-                (maker, maker.map_or_else(document, |on| item_step(run, on, depth, Kind::Item)))
+                (
+                    maker,
+                    maker.map_or_else(
+                        || Step { name: Some(name.clone()), by, ..leaf(depth, Kind::Document, run.run.clone()) },
+                        |on| item_step(run, on, depth, Kind::Item),
+                    ),
+                )
             }
             // `Walk::imported` handles what comes from elsewhere.
             (Source::Elsewhere(_) | Source::Documents, _) => continue,
         };
         consumed.extend(maker);
-        next.push(Next { step: consumes(step), run: maker.map(|_| index) });
+        next.push(Next {
+            step: Step { input: Some(key.clone()), product, sha256: Some(input.digest), ..step },
+            run: maker.map(|_| index),
+        });
     }
     let after = run.state.graph.dependencies(at).iter().filter(|on| !consumed.contains(on));
     next.extend(after.map(|on| Next { step: item_step(run, *on, depth, Kind::Item), run: Some(index) }));

@@ -91,8 +91,12 @@ impl Repository {
             for (ended, work, manifest) in done(&view) {
                 let hint = Hint { run: view.run.clone(), reference: reference.clone(), item: ended.item.clone() };
                 tasks.entry((base, format::digest_of(&work))).or_default().push(hint);
-                let earlier = || Earlier { run: view.run.clone(), base, manifest, inputs: work.inputs.clone() };
-                by_item.entry(ended.item.clone()).or_insert_with(earlier);
+                by_item.entry(ended.item.clone()).or_insert_with(|| Earlier {
+                    run: view.run.clone(),
+                    base,
+                    manifest,
+                    inputs: work.inputs.clone(),
+                });
             }
         }
         let logs = Arc::new(logs.unwrap_or_default());
@@ -118,13 +122,14 @@ fn done<'v>(view: &'v View) -> Vec<(&'v ItemReconciled, Work<'v>, Product)> {
         }
         _ => None,
     });
-    let with_work = |e: &'v ItemReconciled| {
-        let at = view.state.graph.position(&e.item)?;
-        let item = &view.state.items[at];
-        let counts = item.products == e.products && !view.state.is_superseded(at);
-        Some((e, Work::latest(item)?, item.manifest.filter(|_| counts)?))
-    };
-    ended.filter_map(with_work).collect()
+    ended
+        .filter_map(|e| {
+            let at = view.state.graph.position(&e.item)?;
+            let item = &view.state.items[at];
+            let counts = item.products == e.products && !view.state.is_superseded(at);
+            Some((e, Work::latest(item)?, item.manifest.filter(|_| counts)?))
+        })
+        .collect()
 }
 
 impl Reusable {
@@ -182,15 +187,18 @@ impl Reusable {
     /// Returns the run of a candidate, if it verifies completely by known keys.
     fn vetted(&mut self, hint: &Hint) -> Option<Arc<Source>> {
         let Self { store, options, logs, vetted, .. } = self;
-        let look = || {
-            let gate = Gate { store, at_hand: &AtHand::logs(logs), options, accept_untrusted: false };
-            let admitted = gate.admit_unreserved(&hint.run, &hint.reference).ok()?;
-            let run = VerifiedRun::read(store, &admitted).ok()?;
-            let items = done(&run).into_iter();
-            let items =
-                items.map(|(ended, work, _)| (ended.item.clone(), (ended.clone(), format::digest_of(&work)))).collect();
-            Some(Arc::new(Source { run, items }))
-        };
-        vetted.entry(hint.reference.clone()).or_insert_with(look).clone()
+        vetted
+            .entry(hint.reference.clone())
+            .or_insert_with(|| {
+                let gate = Gate { store, at_hand: &AtHand::logs(logs), options, accept_untrusted: false };
+                let admitted = gate.admit_unreserved(&hint.run, &hint.reference).ok()?;
+                let run = VerifiedRun::read(store, &admitted).ok()?;
+                let items = done(&run).into_iter();
+                let items = items
+                    .map(|(ended, work, _)| (ended.item.clone(), (ended.clone(), format::digest_of(&work))))
+                    .collect();
+                Some(Arc::new(Source { run, items }))
+            })
+            .clone()
     }
 }

@@ -185,8 +185,11 @@ impl Search<'_> {
             prove::Error::NoProduct(..) => refused("select", Code::UndeclaredProduct, error.to_string()),
             other => unusable(&format!("cannot be proven: {other}")),
         })?;
-        let missing = || refused("select", Code::UndeclaredProduct, format!("{item} has no product {key}"));
-        let product = proof.product.as_ref().map(|handed| handed.is).ok_or_else(missing)?;
+        let product = proof
+            .product
+            .as_ref()
+            .map(|handed| handed.is)
+            .ok_or_else(|| refused("select", Code::UndeclaredProduct, format!("{item} has no product {key}")))?;
         Ok(Found { product, evidence: Evidence::Proof(Box::new(proof)).canonical() })
     }
 
@@ -229,8 +232,8 @@ impl Search<'_> {
             Some(_) => checkpoint.content().packet,
             None => None,
         };
-        let without = || refused("select", Code::UndeclaredProduct, format!("{} has no packet", checkpoint.id));
-        let product = product.ok_or_else(without)?;
+        let product = product
+            .ok_or_else(|| refused("select", Code::UndeclaredProduct, format!("{} has no packet", checkpoint.id)))?;
         let unread = |why: String| refused("thread", Code::BadSource, why);
         let (_, raw) = self.store.read(checkpoint.commit).map_err(|error| unread(error.to_string()))?;
         let commit = String::from_utf8(raw).map_err(|error| unread(error.to_string()))?;
@@ -246,8 +249,8 @@ impl Search<'_> {
     ) -> Result<Result<ThreadSnapshot, String>, Refusal> {
         let found = located(self.store, &Place::of_thread(thread), remote.map(FilePath::as_str));
         let found = found.map_err(|error| refused("thread", Code::UnknownProducer, error.to_string()))?;
-        let unknown = || refused("thread", Code::UnknownProducer, format!("there is no thread {place:?} here"));
-        let (reference, tip) = found.ok_or_else(unknown)?;
+        let (reference, tip) = found
+            .ok_or_else(|| refused("thread", Code::UnknownProducer, format!("there is no thread {place:?} here")))?;
         let at =
             Standpoint { objects: self.store, home: self.store, thread, reference: &reference, place: &reference, tip };
         let examined = thread_at(&at, &self.logs, &self.options);

@@ -132,13 +132,15 @@ impl Repository {
 
     /// Returns the imports of the old run, with their evidence.
     fn imported(&self, old: &VerifiedRun) -> Result<BTreeMap<String, Found>, AnyError> {
-        let unreadable = || Error::Unreadable(old.run.clone());
         let RunSubmitted { imports, .. } = &old.state.submitted;
-        let one = |(name, import): (&String, &crate::model::elsewhere::Import)| {
-            let evidence = old.blob(&import.evidence).read(&self.store).map_err(|_| unreadable())?;
-            Ok((name.clone(), Found { product: import.product, evidence }))
-        };
-        imports.iter().map(one).collect()
+        imports
+            .iter()
+            .map(|(name, import)| {
+                let evidence =
+                    old.blob(&import.evidence).read(&self.store).map_err(|_| Error::Unreadable(old.run.clone()))?;
+                Ok((name.clone(), Found { product: import.product, evidence }))
+            })
+            .collect()
     }
 
     /// Records the results of the old run in their order, as far as the new run allows. Returns the

@@ -151,11 +151,10 @@ impl Judge<'_> {
     /// a fence, every key with the role `work` counts.
     fn may_sign(&self, beat: &Beat, key: &str) -> bool {
         let state = self.state;
-        let is_held = |at: &_| state.items[*at].holder.as_ref().is_some_and(|holder| holder.driver == beat.driver);
         let dispatchers: BTreeSet<&str> = state
             .items
             .indices()
-            .filter(is_held)
+            .filter(|at| state.items[*at].holder.as_ref().is_some_and(|holder| holder.driver == beat.driver))
             .filter_map(|at| state.keys.dispatcher(&state.graph.item(at).id))
             .collect();
         if beat.taker.is_some() || dispatchers.is_empty() {

@@ -261,15 +261,17 @@ impl Repository {
             return Err(Error::NotShared(run.clone()).into());
         }
         let held = held_by(&open.state, driver);
-        let lost = |at: &ItemIndex| {
-            NewEntry::plain(Event::ItemRequeued(ItemEnded {
-                detail: Some(format!("its driver {} was reported lost", driver.short())),
-                driver: Some(driver.clone()),
-                because: Some(Because::Told),
-                ..requeued(&open.state, *at, Again::Lost)
-            }))
-        };
-        let entries: Vec<NewEntry> = held.iter().map(lost).collect();
+        let entries: Vec<NewEntry> = held
+            .iter()
+            .map(|at| {
+                NewEntry::plain(Event::ItemRequeued(ItemEnded {
+                    detail: Some(format!("its driver {} was reported lost", driver.short())),
+                    driver: Some(driver.clone()),
+                    because: Some(Because::Told),
+                    ..requeued(&open.state, *at, Again::Lost)
+                }))
+            })
+            .collect();
         let recorded = open.record(&entries)?;
         let items = recorded.iter().filter_map(|link| link.entry.event.item().map(|(item, _)| item.clone())).collect();
         Ok(LostShown { run: run.clone(), driver: driver.clone(), items })
@@ -326,8 +328,11 @@ impl Repository {
 
 /// Returns the running items that a driver holds.
 fn held_by(state: &RunState, driver: &DriverId) -> Vec<ItemIndex> {
-    let is_held = |at: &ItemIndex| state.items[*at].holder.as_ref().is_some_and(|holder| holder.driver == *driver);
-    state.items.indices().filter(is_held).collect()
+    state
+        .items
+        .indices()
+        .filter(|at| state.items[*at].holder.as_ref().is_some_and(|holder| holder.driver == *driver))
+        .collect()
 }
 
 errors! {

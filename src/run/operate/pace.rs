@@ -251,8 +251,9 @@ mod tests {
             let mut waited = vec![0_u32; drivers.len()];
             let (mut last, mut longest) = (0, 0);
             for _ in 0..1000 {
-                let turn = |at: &usize| pace.turn(drivers.iter(), &drivers[*at], &drivers[last]);
-                let next = (0..drivers.len()).min_by_key(turn).expect("there are drivers");
+                let next = (0..drivers.len())
+                    .min_by_key(|at: &usize| pace.turn(drivers.iter(), &drivers[*at], &drivers[last]))
+                    .expect("there are drivers");
                 longest = longest.max(waited[next]);
                 waited.iter_mut().for_each(|wait| *wait += push);
                 waited[next] = 0;

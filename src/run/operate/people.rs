@@ -151,12 +151,19 @@ impl Repository {
                 return Err(Error::HasRoles { key, roles: roles.iter().copied().collect() }.into());
             }
             let first = open.first();
-            let admitted = |role: &Role| {
-                let first = (*role == Role::Seal).then_some(first);
-                NewEntry::plain(Event::RunAdmitted(RunAdmitted { key: key.clone(), role: *role, first }))
-            };
             // If another writer appended first, it may have admitted the key.
-            if open.propose(&missing.iter().map(admitted).collect::<Vec<_>>())?.is_some() {
+            if open
+                .propose(
+                    &missing
+                        .iter()
+                        .map(|role| {
+                            let first = (*role == Role::Seal).then_some(first);
+                            NewEntry::plain(Event::RunAdmitted(RunAdmitted { key: key.clone(), role: *role, first }))
+                        })
+                        .collect::<Vec<_>>(),
+                )?
+                .is_some()
+            {
                 let role = if missing.len() == 1 { missing.pop() } else { None };
                 let run = open.id().clone();
                 return Ok(Admittance { run, key, role, roles: missing });

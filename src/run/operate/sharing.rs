@@ -3,8 +3,6 @@
 //! A private file in the git directory names the remote of each shared run, so that every command
 //! records through it.
 
-use std::collections::BTreeSet;
-
 use crate::git::remote::{self, Remotes};
 use crate::git::store::Store;
 use crate::git::tip::{Copy, Move, Swap, Tip};
@@ -78,8 +76,10 @@ impl Repository {
 
     /// Joins a run like [`Repository::join`], and tries again while the remote is busy.
     pub fn join_patiently(&self, run: &RunId, remote: &str) -> Result<Tip, Error> {
-        let is_busy = |error: &Error| matches!(error, Error::Remote(why) if passing::is_passing(&in_words(why)));
-        passing::insist(|| self.join(run, remote), is_busy)
+        passing::insist(
+            || self.join(run, remote),
+            |error: &Error| matches!(error, Error::Remote(why) if passing::is_passing(&in_words(why))),
+        )
     }
 
     /// Makes the remote and this repository have the same entries of a run: fetches it, or pushes
@@ -121,9 +121,8 @@ impl Repository {
         };
         let (first, base) = self.entry_zero(run, head)?;
         if !self.store.contains(base) {
-            let is_lacking = |error: &remote::Error| in_words(error).contains("not our ref");
             let kept = tip.fetch(&[base]).map_err(|error| {
-                if !is_lacking(&error) {
+                if !in_words(&error).contains("not our ref") {
                     return error.into();
                 }
                 Error::NoBase { run: run.clone(), remote: remote.to_owned(), base, source: Box::new(error) }
@@ -201,12 +200,11 @@ impl Repository {
     pub fn hear(&self, open: &mut OpenRun) -> Result<bool, Error> {
         let Some(via) = open.via() else { return Ok(false) };
         let own = open.writer().signer.fingerprint();
-        let speaks = |roles: &BTreeSet<Role>| roles.contains(&Role::Approve) || roles.contains(&Role::Document);
         let keys: Vec<String> = open
             .state
             .keys
             .iter()
-            .filter(|(key, roles)| *key != own && speaks(roles))
+            .filter(|(key, roles)| *key != own && (roles.contains(&Role::Approve) || roles.contains(&Role::Document)))
             .map(|(key, _)| key.to_owned())
             .collect();
         if keys.is_empty() {
@@ -220,12 +218,16 @@ impl Repository {
     /// Fetches the logs of some keys. A log that cannot be read is left out.
     pub(super) fn fetch_logs(&self, tip: &Tip, keys: &[String]) -> Result<(), Error> {
         let folder = format::fetched_refs(&Remotes::read(&self.store)?.find(tip.remote())?.name);
-        let copy = |key: &String| {
-            let theirs = format::log_ref(key);
-            let ours = theirs.replacen(format::REFS, &folder, 1);
-            Copy { theirs: theirs + "*", ours: ours + "*" }
-        };
-        let read = tip.read(&keys.iter().map(copy).collect::<Vec<_>>())?;
+        let read = tip.read(
+            &keys
+                .iter()
+                .map(|key| {
+                    let theirs = format::log_ref(key);
+                    let ours = theirs.replacen(format::REFS, &folder, 1);
+                    Copy { theirs: theirs + "*", ours: ours + "*" }
+                })
+                .collect::<Vec<_>>(),
+        )?;
         for (name, value) in &read.changed {
             let place = Place::fetched_of(name, Kind::Log).and_then(|place| LogName::parse(&place.name));
             let (Some(head), Some(log)) = (value, place) else { continue };

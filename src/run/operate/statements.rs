@@ -258,8 +258,10 @@ impl StatementLogs {
         for (name, tip) in refs::list(store, format::FETCHED_REFS)? {
             let is_log = Place::fetched_of(&name, Kind::Log).is_some();
             let Some(decoded) = is_log.then(|| chain::decode(store, tip).ok()).flatten() else { continue };
-            let speaks = |folder| store.has_tree_at(decoded.tree, folder).unwrap_or(false);
-            if [format::DECIDED, format::WRITTEN].into_iter().any(speaks) {
+            if [format::DECIDED, format::WRITTEN]
+                .into_iter()
+                .any(|folder| store.has_tree_at(decoded.tree, folder).unwrap_or(false))
+            {
                 logs.push((tip, decoded.tree));
             }
         }

@@ -211,11 +211,13 @@ fn asked_again(open: &OpenRun, at: ItemIndex, reason: Option<&str>) -> Result<Ve
     if let Some((on, product)) = open.state.lacks(at) {
         return Err(Error::Lacking { run: open.id().clone(), item: item(), on: on.clone(), product }.into());
     }
-    let again = |at| {
-        let detail = reason.map(str::to_owned);
-        NewEntry::plain(Event::ItemRequeued(ItemEnded { detail, ..requeued(&open.state, at, Again::Operator) }))
-    };
-    Ok(again_with(open, at).into_iter().map(again).collect())
+    Ok(again_with(open, at)
+        .into_iter()
+        .map(|at| {
+            let detail = reason.map(str::to_owned);
+            NewEntry::plain(Event::ItemRequeued(ItemEnded { detail, ..requeued(&open.state, at, Again::Operator) }))
+        })
+        .collect())
 }
 
 /// Returns an item and all items that were skipped only because of it, dependencies first.

@@ -275,8 +275,8 @@ impl Repository {
         let paths = work_tree::untracked(&self.store)?;
         let paths = paths.iter().filter(|path| !ours.iter().any(|folder| path.starts_with(folder.as_str())));
         let names: Vec<String> = paths.map(|path| path.display().to_string()).collect();
-        let warning = || format!("not tracked, so that no item sees it: {}", printable::first_of(&names, NAMED));
-        Ok((!names.is_empty()).then(warning))
+        Ok((!names.is_empty())
+            .then(|| format!("not tracked, so that no item sees it: {}", printable::first_of(&names, NAMED))))
     }
 
     /// Returns a warning if a fetched run has the id of a new run.

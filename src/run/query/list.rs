@@ -196,11 +196,10 @@ impl Repository {
 impl RunSummary {
     /// Returns true if all items are done and green, and no rule recorded another outcome.
     pub fn is_green(&self) -> bool {
-        let is_open = |status: &str| !matches!(status, "done" | "superseded");
         self.error.is_none()
             && self.said.is_empty()
             && self.stopped.is_none()
-            && !self.counts.keys().any(|status| is_open(status))
+            && !self.counts.keys().any(|status| !matches!(*status, "done" | "superseded"))
     }
 }
 
@@ -297,10 +296,9 @@ impl Status {
     /// Keeps items that wait or block others: failed, skipped, cancelled and red ones.
     #[must_use]
     pub fn blocked(mut self) -> Self {
-        let lost = |status| matches!(status, "failed" | "skipped" | "cancelled");
         self.items.retain(|item| {
             let waits = !item.blocked_by.is_empty() || item.awaits_approval || item.status == "ready";
-            (waits || lost(item.status) || item.red) && !item.superseded
+            (waits || matches!(item.status, "failed" | "skipped" | "cancelled") || item.red) && !item.superseded
         });
         self
     }

@@ -125,14 +125,17 @@ fn beside(
         return Ok(None);
     }
     let oid = find_beside(store, &run.run, &run.head.name, path, transcript.sha256)?;
-    let not_here = || {
-        let remote = Place::fetched(&run.head.name).map(|(remote, _)| remote.to_owned());
-        let remote = remote.or_else(|| Sharing::read(store, &run.run).map(|sharing| sharing.remote));
-        Error::NoTranscript { item: item.clone(), remote }
-    };
     // The transcripts ref is not part of a chain, so the digest of the entry decides.
     let Transcript { sha256, size } = transcript;
-    Ok(Some(run.blob(&Product { sha256, oid: oid.ok_or_else(not_here)?, size })))
+    Ok(Some(run.blob(&Product {
+        sha256,
+        oid: oid.ok_or_else(|| {
+            let remote = Place::fetched(&run.head.name).map(|(remote, _)| remote.to_owned());
+            let remote = remote.or_else(|| Sharing::read(store, &run.run).map(|sharing| sharing.remote));
+            Error::NoTranscript { item: item.clone(), remote }
+        })?,
+        size,
+    })))
 }
 
 /// Returns the blob at a path of the transcripts of a run, which was read from a ref of this name.
@@ -150,11 +153,10 @@ fn find_beside(store: &Store, run: &RunId, name: &str, path: &str, recorded: Dig
         return Ok(own);
     }
     for (_, tree) in refs::fetched_at(store, &place)? {
-        let is_recorded = |blob: &Oid| {
+        if let Some(blob) = at(Some(tree))?.filter(|blob| {
             let read = store.contains(*blob).then(|| store.copy_blob(*blob, &mut std::io::sink()));
             read.is_some_and(|read| read.is_ok_and(|(digest, _)| digest == recorded))
-        };
-        if let Some(blob) = at(Some(tree))?.filter(is_recorded) {
+        }) {
             return Ok(Some(blob));
         }
     }
@@ -238,8 +240,7 @@ pub fn last_lines(text: &str, most: usize) -> (Vec<String>, bool) {
     let shown = text.lines().map(|line| line.rsplit('\r').find(|part| !part.trim().is_empty()).unwrap_or_default());
     let lines: Vec<&str> = shown.filter(|line| !line.trim().is_empty()).collect();
     let last = &lines[lines.len().saturating_sub(most)..];
-    let short = |line: &&str| line.chars().take(WIDEST).collect();
-    (last.iter().map(short).collect(), lines.len() > last.len())
+    (last.iter().map(|line| line.chars().take(WIDEST).collect()).collect(), lines.len() > last.len())
 }
 
 /// Returns true if the item's latest attempt ran in a sandbox.

@@ -32,11 +32,10 @@ pub fn of(view: &View) -> Vec<Share> {
             _ => {}
         }
     }
-    let count = |driver: &DriverId| ended.values().filter(|ended| **ended == driver).count() as u64;
     let share = |(driver, host): (&DriverId, Option<&str>)| Share {
         driver: driver.clone(),
         host: host.map(str::to_owned),
-        items: count(driver),
+        items: ended.values().filter(|ended| **ended == driver).count() as u64,
     };
     let mut shares: Vec<Share> = hosts.into_iter().map(share).collect();
     shares.sort_by_key(|share| std::cmp::Reverse(share.items));

@@ -51,11 +51,12 @@ impl Target {
     }
 
     fn fetched_among(references: impl Iterator<Item = String>) -> Vec<Self> {
-        let run = |reference: String| {
-            let place = Place::fetched_of(&reference, Kind::Run)?;
-            Some(Self { run: RunId::parse(&place.name).ok()?, reference })
-        };
-        references.filter_map(run).collect()
+        references
+            .filter_map(|reference| {
+                let place = Place::fetched_of(&reference, Kind::Run)?;
+                Some(Self { run: RunId::parse(&place.name).ok()?, reference })
+            })
+            .collect()
     }
 
     /// Returns the name of the run here: its id, after the remote if it was fetched.

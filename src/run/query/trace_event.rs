@@ -127,11 +127,12 @@ impl Tracer<'_> {
     /// Returns an event for each lock that an attempt held.
     fn held(&self, attempt: &Attempt<'_>) -> Vec<Value> {
         let locks = self.view.state.graph.item(attempt.item).resource_locks.iter();
-        let event = |lock: &String| {
-            let row = (LOCKS, self.locks.get(lock.as_str()).copied().unwrap_or_default());
-            self.span("lock", row, attempt.item, (attempt.from, attempt.to), &json!({ "lock": lock }))
-        };
-        locks.map(event).collect()
+        locks
+            .map(|lock| {
+                let row = (LOCKS, self.locks.get(lock.as_str()).copied().unwrap_or_default());
+                self.span("lock", row, attempt.item, (attempt.from, attempt.to), &json!({ "lock": lock }))
+            })
+            .collect()
     }
 
     fn wait(&self, wait: &Wait) -> Value {

@@ -56,9 +56,10 @@ impl VerifiedRun {
 
     /// Returns the latest file of the run as a whole: its plan, an artifact, a document.
     pub fn file(&self, path: &str) -> Option<Blob> {
-        let whole = |event: &Event| event.item().is_none() || path.starts_with(DOCUMENTS);
         let events = self.view.links.iter().rev().map(|link| &link.entry.event);
-        events.filter(|event| whole(event)).find_map(|event| event.files().get(path).map(|named| self.blob(named)))
+        events
+            .filter(|event| event.item().is_none() || path.starts_with(DOCUMENTS))
+            .find_map(|event| event.files().get(path).map(|named| self.blob(named)))
     }
 
     /// Returns the manifest of an item's latest attempt, or `None` if there is no attempt.

@@ -123,8 +123,9 @@ impl Repository {
             };
             let state = &view.state;
             for at in state.waiting_for_people() {
-                let may = |key: &String| state.keys.has(key, Role::Approve) && state.expect_decider(at, key).is_ok();
-                let mine = key.as_ref().is_some_and(may);
+                let mine = key
+                    .as_ref()
+                    .is_some_and(|key| state.keys.has(key, Role::Approve) && state.expect_decider(at, key).is_ok());
                 let item = state.graph.item(at).id.clone();
                 let decided = key.as_ref().and_then(|key| self.decided_elsewhere(key, &view, at));
                 if mine || all {

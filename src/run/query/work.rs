@@ -244,8 +244,7 @@ fn words(argv: &[String]) -> String {
 /// its command starts.
 fn agent(store: &Store, view: &View, at: ItemIndex) -> Option<String> {
     let item = view.state.graph.item(at);
-    let named = |key: &str| item.inputs.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);
-    if let Some(agent) = named(AGENT) {
+    if let Some(agent) = item.inputs.get(AGENT).and_then(serde_json::Value::as_str).map(str::to_owned) {
         return Some(agent);
     }
     let manifest = show::manifest(store, view.state.items[at].manifest.as_ref()?).ok().flatten()?;

@@ -218,11 +218,12 @@ fn confined(
     };
     // A separate thread, because the caller may be a thread of an async runtime.
     std::thread::scope(|scope| {
-        let run = || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.map_err(agent::Error::Socket)?.block_on(work)
-        };
-        let thread = std::thread::Builder::new().spawn_scoped(scope, run).map_err(agent::Error::Socket)?;
+        let thread = std::thread::Builder::new()
+            .spawn_scoped(scope, || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                runtime.map_err(agent::Error::Socket)?.block_on(work)
+            })
+            .map_err(agent::Error::Socket)?;
         thread.join().unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))
     })
 }

@@ -33,9 +33,13 @@ pub(super) fn capture(
     host: &Host,
     base: &Base,
 ) -> Result<(BTreeMap<FilePath, File>, Vec<BString>), Error> {
-    let checked_out = |path: &BString| base.submodules().iter().find(|submodule| submodule.path == *path);
     let nested = base.submodules().iter().flat_map(Submodule::nested);
-    let empty = base.gitlinks.iter().filter(|path| checked_out(path).is_none()).cloned().chain(nested);
+    let empty = base
+        .gitlinks
+        .iter()
+        .filter(|path| !base.submodules().iter().any(|submodule| submodule.path == **path))
+        .cloned()
+        .chain(nested);
     for submodule in base.submodules() {
         match in_place(workspace, &submodule.path) {
             Err(Error::Refused(_)) if !host.settings.capture_submodules => return Err(refused(&submodule.path)),
@@ -66,11 +70,10 @@ pub(crate) fn save(
     base: &Base,
 ) -> Result<(BTreeMap<FilePath, File>, Vec<String>), Error> {
     let (mut patches, mut without) = (BTreeMap::new(), Vec::new());
-    let is_there = |(_, submodule): &(usize, &Submodule)| {
+    for (at, submodule) in base.submodules().iter().enumerate().filter(|(_, submodule)| {
         let dir = workspace.tree().join(OsStr::from_bytes(&submodule.path));
         fs::symlink_metadata(dir).is_ok()
-    };
-    for (at, submodule) in base.submodules().iter().enumerate().filter(is_there) {
+    }) {
         let change = in_place(workspace, &submodule.path).and_then(|()| change_of(workspace, host, base, at));
         match change.and_then(|change| Ok((output(&submodule.path)?, change))) {
             Ok((name, change)) => {
@@ -115,8 +118,14 @@ fn change_of(workspace: &Workspace, host: &Host, base: &Base, at: usize) -> Resu
     let index = known.map_or(submodule.index(), |known| &known.submodules[at]);
     let walked = walk_submodule(host, &part.dir(), index, known.map(|known| known.written))
         .and_then(|walked| if walked.changed { patch::capture(&part, &walked) } else { Ok(Change::default()) });
-    let below = |path: BString| BString::from([submodule.path.as_slice(), b"/", path.as_slice()].concat());
-    let walked = walked.map(|change| Change { left_out: change.left_out.into_iter().map(below).collect(), ..change });
+    let walked = walked.map(|change| Change {
+        left_out: change
+            .left_out
+            .into_iter()
+            .map(|path| BString::from([submodule.path.as_slice(), b"/", path.as_slice()].concat()))
+            .collect(),
+        ..change
+    });
     walked.map_err(|error| match error {
         Error::Refused(why) => Error::refused(format!("in the submodule {}: {why}", shown(&submodule.path))),
         Error::Secret(secret) => {

@@ -208,8 +208,7 @@ impl<'a> Walker<'a> {
         let all = self.index.entries().iter().enumerate();
         let entries = all.filter(|(at, _)| !self.visited.contains(at)).map(|(_, entry)| entry);
         // Files excluded by the sparse checkout never existed.
-        let is_left_out = |entry: &Entry| entry.mode == Mode::COMMIT || entry.flags.contains(Flags::SKIP_WORKTREE);
-        let files = entries.filter(|entry| !is_left_out(entry));
+        let files = entries.filter(|entry| !(entry.mode == Mode::COMMIT || entry.flags.contains(Flags::SKIP_WORKTREE)));
         self.found.gone = files.map(|entry| entry.path(self.index).to_owned()).collect();
     }
 

@@ -163,8 +163,7 @@ impl Enforced<'_> {
         }
         match self.guard.find(self.host, self.workspace, &self.tree) {
             Ok(found) => {
-                let is_new = |path: &&BString| !self.left.contains(*path) && !self.ignored.contains(*path);
-                for path in found.iter().filter(is_new) {
+                for path in found.iter().filter(|path| !self.left.contains(*path) && !self.ignored.contains(*path)) {
                     note(self.tree.remove(path.as_ref()).map_err(Error::at(path.as_ref())));
                 }
             }

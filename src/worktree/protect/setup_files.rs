@@ -47,7 +47,7 @@ impl Guard {
         let asked: Vec<&[u8]> = asked.values().map(|path| path.as_slice()).collect();
         // The user's index may track other files.
         let index = self.scratch.folder().join("none");
-        let git = || Git::new(&host.store.git_dir()).work_tree(tree).env("GIT_INDEX_FILE", &index);
-        Ok(ignored(git, &asked).map_err(merge::Error::Git)?)
+        Ok(ignored(|| Git::new(&host.store.git_dir()).work_tree(tree).env("GIT_INDEX_FILE", &index), &asked)
+            .map_err(merge::Error::Git)?)
     }
 }

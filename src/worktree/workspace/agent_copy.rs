@@ -137,12 +137,13 @@ impl Copier {
     pub(super) fn remarks(self) -> Vec<String> {
         let (mib, files) = (MOST.bytes >> 20, MOST.files);
         let left_out = self.left_out.iter();
-        let remark = |path: &PathBuf| {
-            format!(
-                "{} is not copied for the worker: all copies have at most {mib} MiB and {files} files",
-                path.display()
-            )
-        };
-        left_out.map(remark).collect()
+        left_out
+            .map(|path| {
+                format!(
+                    "{} is not copied for the worker: all copies have at most {mib} MiB and {files} files",
+                    path.display()
+                )
+            })
+            .collect()
     }
 }

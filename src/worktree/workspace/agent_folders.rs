@@ -215,10 +215,10 @@ fn place_of(copy: &PrivateCopy, copies: &[PrivateCopy], has_own_home: bool) -> P
     else {
         return copy.below.clone();
     };
-    let is_around = |other: &&PrivateCopy| {
-        other.moved.as_ref().is_some_and(|(other, below)| other == name && below.as_os_str().is_empty())
-    };
-    copies.iter().find(is_around).map_or_else(|| copy.below.clone(), |around| around.below.join(below))
+    copies
+        .iter()
+        .find(|other| other.moved.as_ref().is_some_and(|(other, below)| other == name && below.as_os_str().is_empty()))
+        .map_or_else(|| copy.below.clone(), |around| around.below.join(below))
 }
 
 /// Moves data of sessions into a copy: what is neither a setting nor a login.
@@ -231,8 +231,7 @@ fn carry_over(sessions: &Folder, copy: &PrivateCopy, place: &Path, to: &Path) ->
     for entry in from.entries()? {
         let (name, _) = entry?;
         let name = OsStr::from_bytes(&name);
-        let is_there = || rustix::fs::statat(&into, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok();
-        if !own.contains(name) && !is_there() {
+        if !own.contains(name) && !rustix::fs::statat(&into, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok() {
             rustix::fs::renameat(&from, name, &into, name)?;
         }
     }

@@ -92,10 +92,15 @@ impl Checkout {
 
 /// Returns the error for objects that a partial clone lacks.
 fn lacking(store: &Store, index: &gix::index::State) -> Option<Error> {
-    let is_wanted = |entry: &&gix::index::Entry| {
-        entry.mode != Mode::COMMIT && !entry.flags.contains(Flags::SKIP_WORKTREE) && !store.contains(Oid(entry.id))
-    };
-    let found = is_partial(store).then(|| index.entries().iter().find(is_wanted)).flatten();
+    let found = is_partial(store)
+        .then(|| {
+            index.entries().iter().find(|entry| {
+                entry.mode != Mode::COMMIT
+                    && !entry.flags.contains(Flags::SKIP_WORKTREE)
+                    && !store.contains(Oid(entry.id))
+            })
+        })
+        .flatten();
     found.map(|entry| Error::Partial(entry.path(index).to_string()))
 }
 
@@ -135,8 +140,11 @@ impl Base {
 
     /// Returns the paths of submodules that are not checked out.
     pub(super) fn empty_submodules(&self) -> impl Iterator<Item = BString> {
-        let is_checked_out = |path: &BString| self.submodules.iter().any(|submodule| submodule.path == *path);
-        let empty = self.gitlinks.iter().filter(move |path| !is_checked_out(path)).cloned();
+        let empty = self
+            .gitlinks
+            .iter()
+            .filter(move |path| !self.submodules.iter().any(|submodule| submodule.path == **path))
+            .cloned();
         empty.chain(self.submodules.iter().flat_map(Submodule::nested))
     }
 
@@ -188,8 +196,9 @@ impl Base {
         let mut index = gix::index::State::clone(&self.files.index);
         let mut wanted: BTreeMap<BString, protected::Entry> =
             files.map(|(path, entry)| (path.clone(), *entry)).collect();
-        let is_excluded = |entry: &gix::index::Entry| entry.flags.contains(Flags::SKIP_WORKTREE);
-        wanted.retain(|path, _| !index.entry_by_path(path.as_ref()).is_some_and(is_excluded));
+        wanted.retain(|path, _| {
+            !index.entry_by_path(path.as_ref()).is_some_and(|entry| entry.flags.contains(Flags::SKIP_WORKTREE))
+        });
         let is_changed = |path: &BStr, entry: &gix::index::Entry| {
             wanted.get(path).is_some_and(|new| Oid(entry.id) != new.oid || entry.mode.bits() != new.mode)
         };

@@ -59,8 +59,8 @@ impl Workspace {
         let left = run_dir(host, run).join(format!("{}{UNSAVED}", name_of(item, earlier)));
         std::fs::rename(&left, &place).map_err(Error::at(&left))?;
         let taken = Leftover { item: item.clone(), attempt, dir: place.clone() };
-        let gone = || Error::io(&place, io::ErrorKind::NotFound.into());
-        let mut workspace = Self::reopen(host, run, taken, base)?.ok_or_else(gone)?;
+        let mut workspace =
+            Self::reopen(host, run, taken, base)?.ok_or_else(|| Error::io(&place, io::ErrorKind::NotFound.into()))?;
         workspace.reusable = false;
         workspace.private.make()?;
         Ok(workspace)

@@ -193,9 +193,8 @@ impl Login {
             return Some("it is not a login");
         }
         let was = was.unwrap_or_default();
-        let runs = |value: &Value| value.get("type").and_then(Value::as_str) == Some(WELL_KNOWN);
         let mut is_new = is.iter().flatten().filter(|(name, value)| was.get(*name) != Some(value));
-        (self.checked && is_new.any(|(_, value)| runs(value)))
+        (self.checked && is_new.any(|(_, value)| value.get("type").and_then(Value::as_str) == Some(WELL_KNOWN)))
             .then_some("it names a server whose settings would be run")
     }
 }

@@ -93,8 +93,7 @@ impl Pool {
         loop {
             let (spare, path, from) = {
                 let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-                let is_wanted = |spare: &Spare| Arc::ptr_eq(&spare.pristine.base, base);
-                let at = inner.spent.iter().rposition(is_wanted)?;
+                let at = inner.spent.iter().rposition(|spare| Arc::ptr_eq(&spare.pristine.base, base))?;
                 let spare = inner.spent.remove(at);
                 let place = inner.place.as_ref()?;
                 (spare, place.path.clone(), place.folder.again().ok()?)

@@ -97,8 +97,10 @@ impl Pristine {
     /// a recorded time.
     fn stamp(&mut self, folder: BorrowedFd<'_>) -> io::Result<()> {
         let newest = self.recorded.newest();
-        let now = || Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
-        let times = Timestamps { last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT }, last_modification: now() };
+        let times = Timestamps {
+            last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
+            last_modification: Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
+        };
         let mut patience = CLOCK;
         let seen = loop {
             rustix::fs::utimensat(folder, STAMP, &times, AtFlags::SYMLINK_NOFOLLOW)?;

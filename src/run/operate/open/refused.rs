@@ -27,8 +27,8 @@ impl OpenRun {
             let again = refused.into_iter().map(|(new, _)| new).collect();
             refused = self.publish_alone(again, &mut links)?;
         }
-        let failed = |(new, why): (NewEntry, String)| if is_taken { failed_push(new, &why) } else { new };
-        let refused: Vec<NewEntry> = refused.into_iter().map(failed).collect();
+        let refused: Vec<NewEntry> =
+            refused.into_iter().map(|(new, why)| if is_taken { failed_push(new, &why) } else { new }).collect();
         self.apply(&refused, Applying::Kept)?;
         if !is_taken && self.has_staged() {
             return Err(Error::PushRefused { remote, why });

@@ -158,10 +158,13 @@ impl<'a> Reader<'a> {
             attempt.to = now;
         }
         let state = &self.view.state;
-        let is_ready = |at: &ItemIndex| {
-            state.items[*at].phase == Phase::Waiting && state.blocked_by(*at).next().is_none() && !state.is_ended()
-        };
-        let ready: Vec<ItemIndex> = state.items.indices().filter(is_ready).collect();
+        let ready: Vec<ItemIndex> = state
+            .items
+            .indices()
+            .filter(|at| {
+                state.items[*at].phase == Phase::Waiting && state.blocked_by(*at).next().is_none() && !state.is_ended()
+            })
+            .collect();
         ready.into_iter().for_each(|at| self.wait(at, now));
         self.find_holders();
         assign_rows(&mut self.attempts, |attempt| (attempt.from, attempt.to), |attempt| &mut attempt.row);
