@@ -191,9 +191,14 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
     if !request.allow_red {
         let red = parts::red(view, &chosen, request.without_protected);
         if !red.is_empty() {
-            let at = |id: &ItemId| view.state.graph.position(id).expect("the run has it");
-            let are_clearable = red.iter().all(|id| view.state.items[at(id)].clearable);
-            let changes = red.iter().flat_map(|id| view.state.items[at(id)].protected.clone()).collect();
+            let are_clearable =
+                red.iter().all(|id| view.state.items[view.state.graph.position(id).expect("the run has it")].clearable);
+            let changes = red
+                .iter()
+                .flat_map(|id| {
+                    view.state.items[view.state.graph.position(id).expect("the run has it")].protected.clone()
+                })
+                .collect();
             return Err(if are_clearable { Error::ProtectedChanged(red, changes) } else { Error::Red(red) });
         }
     }

@@ -72,18 +72,16 @@ pub(super) type Parts = Vec<(ItemIndex, Part)>;
 /// Returns the items to apply: producers before consumers, otherwise in plan order.
 pub(super) fn chosen(view: &View, only: Option<ItemIndex>) -> Result<Vec<ItemIndex>, Error> {
     let state = &view.state;
-    let has_patch = |at: ItemIndex| state.items[at].products.contains_key(&ProductKey::Patch);
     if let Some(at) = only {
-        let id = || state.graph.item(at).id.clone();
         return match state.items[at].phase {
-            Phase::Done if has_patch(at) => Ok(vec![at]),
+            Phase::Done if state.items[at].products.contains_key(&ProductKey::Patch) => Ok(vec![at]),
             // Its changes belong to other repositories and are reported.
             Phase::Done if submodules::named_like_one(view, at).next().is_some() => Ok(Vec::new()),
-            Phase::Done => Err(Error::NoPatch(id())),
-            _ => Err(Error::NotDone(id(), state.status(at))),
+            Phase::Done => Err(Error::NoPatch(state.graph.item(at).id.clone())),
+            _ => Err(Error::NotDone(state.graph.item(at).id.clone(), state.status(at))),
         };
     }
-    Ok(done(view).filter(|at| has_patch(*at)).collect())
+    Ok(done(view).filter(|at| state.items[*at].products.contains_key(&ProductKey::Patch)).collect())
 }
 
 /// Returns the items that are done, in the same order. A superseded item is contained in its

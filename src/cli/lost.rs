@@ -98,7 +98,14 @@ fn row(driver: &DriverShown, now: i64) -> Vec<String> {
     };
     let holds: Vec<&str> = driver.holds.iter().map(ItemId::as_str).collect();
     let holds = if holds.is_empty() { "holds nothing".to_owned() } else { format!("holds {}", holds.join(", ")) };
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let key = driver.key.as_deref().map(|key| key.chars().take(15).collect()).unwrap_or_default();
-    vec![driver.driver.short().to_owned(), state, text(&driver.host), text(&driver.job), key, beat, holds]
+    vec![
+        driver.driver.short().to_owned(),
+        state,
+        driver.host.clone().unwrap_or_default(),
+        driver.job.clone().unwrap_or_default(),
+        key,
+        beat,
+        holds,
+    ]
 }

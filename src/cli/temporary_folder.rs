@@ -16,8 +16,10 @@ const SYSTEM: &str = "/tmp";
 /// As for git, an empty `TMPDIR` is `/tmp`.
 pub(super) fn choose(environment: &Environment) -> Option<String> {
     let named = environment.variable("TMPDIR").map(PathBuf::from);
-    let store = || environment.store().ok().flatten();
-    let top = named.as_ref().and_then(|_| store()?.work_dir()).and_then(|top| top.canonicalize().ok());
+    let top = named
+        .as_ref()
+        .and_then(|_| environment.store().ok().flatten()?.work_dir())
+        .and_then(|top| top.canonicalize().ok());
     let is_outside = |folder: &Path| {
         let real = folder.canonicalize();
         real.is_ok_and(|real| top.as_ref().is_none_or(|top| !real.starts_with(top)))
@@ -43,7 +45,7 @@ pub(super) fn choose(environment: &Environment) -> Option<String> {
     let system = || named.as_ref().filter(|folder| is_outside(folder) || !folder.exists()).map(|_| SYSTEM.into());
     let created = |folder: PathBuf| std::fs::create_dir_all(&folder).is_ok().then_some(folder);
     let others: [&dyn Fn() -> Option<PathBuf>; 3] =
-        [&cache, &|| Some(store()?.common_dir().join("handoff/tmp")), &system];
+        [&cache, &|| Some(environment.store().ok().flatten()?.common_dir().join("handoff/tmp")), &system];
     let mut usable = others.iter().filter_map(|other| created(other()?)).filter(|folder| is_writable(folder));
     let chosen = usable.next()?;
     tempfile::env::override_temp_dir(&chosen).ok()?;

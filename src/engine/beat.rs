@@ -317,7 +317,6 @@ impl Heart {
         let News { free, holds, claims, push, waits } = self.shared.status().news.clone();
         let declines = self.shared.status().declines.clone();
         let at = writer.clock.now();
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Beat {
             beat: Some(self.number + 1),
             host: identity.host.clone(),
@@ -326,8 +325,11 @@ impl Heart {
             free,
             holds,
             claims,
-            push: (!push.is_zero()).then(|| millis(push)),
-            waits: waits.map(|(results, since)| Waits { results, since: at.minus_millis(millis(since.elapsed())) }),
+            push: (!push.is_zero()).then(|| u64::try_from(push.as_millis()).unwrap_or(u64::MAX)),
+            waits: waits.map(|(results, since)| Waits {
+                results,
+                since: at.minus_millis(u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)),
+            }),
             declines,
             ..Beat::new(run.clone(), *first, identity.id.clone(), at)
         }

@@ -150,16 +150,16 @@ impl Machine {
     /// Returns how the workers of an executor are to be confined.
     pub(super) fn policy(&self, settings: &Executor) -> Policy {
         let home = self.home.as_deref();
-        let resolve = |path: &PathBuf| resolve_path(path, &self.top, home);
         // Command lines from tracked files are left out: a commit must not open a file to workers.
         let lines = [&settings.command, &settings.setup, &settings.verify].into_iter().flatten();
         let lines = lines.filter(|line| !settings.tracked_lines.contains(*line));
-        let private = agent_folders::copies(settings, &self.environment, &resolve);
+        let private =
+            agent_folders::copies(settings, &self.environment, &|path: &PathBuf| resolve_path(path, &self.top, home));
         let paths = More {
             asked: settings.sandbox.unwrap_or(self.config.sandbox),
             home: settings.home.unwrap_or_default(),
-            readable: settings.readable.iter().map(resolve).collect(),
-            writable: settings.writable.iter().map(resolve).collect(),
+            readable: settings.readable.iter().map(|path| resolve_path(path, &self.top, home)).collect(),
+            writable: settings.writable.iter().map(|path| resolve_path(path, &self.top, home)).collect(),
             private,
             named: lines.flat_map(|line| named_in(line, home)).collect(),
         };
@@ -242,11 +242,15 @@ fn shorten_private(host: &mut Host, environment: &Environment) {
         return;
     }
     let from_variable = absolute(environment, "TMPDIR");
-    let is_short = |path: &&PathBuf| path.as_os_str().len() <= MAX_TMP_PATH / 2;
-    let places = from_variable.iter().filter(is_short).cloned().chain([PathBuf::from("/tmp")]);
+    let places = from_variable
+        .iter()
+        .filter(|path| path.as_os_str().len() <= MAX_TMP_PATH / 2)
+        .cloned()
+        .chain([PathBuf::from("/tmp")]);
     let user = rustix::process::geteuid().as_raw();
     let found = places.map(|place| place.join(format!("git-handoff-{user}"))).find(|folder| is_ours(folder, user));
-    let passed_over = from_variable.filter(|folder| !is_short(&folder) && temporary::is_writable(folder));
+    let passed_over = from_variable
+        .filter(|folder| !(folder.as_os_str().len() <= MAX_TMP_PATH / 2) && temporary::is_writable(folder));
     host.remark = found.as_ref().zip(passed_over).map(|(folder, unused)| {
         format!(
             "TMPDIR is too long for sockets ({}); the temporary files of workers go to {}",
@@ -271,8 +275,7 @@ fn is_ours(folder: &Path, user: u32) -> bool {
 /// `program` confines them.
 fn sandbox(repository: &Repository, host: &Host, program: Option<&Path>) -> Sandbox {
     let (environment, config, store) = (&repository.environment, &repository.config, &repository.store);
-    let executors = || config.executors.values().chain(config.subagents.values());
-    let mut asked = executors().filter_map(|executor| executor.sandbox);
+    let mut asked = config.executors.values().chain(config.subagents.values()).filter_map(|executor| executor.sandbox);
     if config.sandbox == Asked::None && asked.all(|asked| asked == Asked::None) {
         return Sandbox::none();
     }
@@ -289,7 +292,7 @@ fn sandbox(repository: &Repository, host: &Host, program: Option<&Path>) -> Sand
     let real = |path: PathBuf| std::fs::canonicalize(&path).unwrap_or(path);
     let home = absolute(environment, "HOME");
     let top = store.work_dir().unwrap_or_else(|| store.common_dir());
-    let worked = executors().flat_map(|executor| {
+    let worked = config.executors.values().chain(config.subagents.values()).flat_map(|executor| {
         let own_home = home.clone().filter(|_| executor.home == Some(Home::Real));
         let writable = executor.writable.iter().map(|path| resolve_path(path, &top, home.as_deref()));
         writable.chain(own_home).collect::<Vec<_>>()

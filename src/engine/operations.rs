@@ -143,8 +143,10 @@ impl Repository {
     /// Prepares to drive a run through a remote.
     fn joining(&self, open: &mut OpenRun, tip: Tip) -> Result<Joining<'_>, AnyError> {
         let identity = Identity::new(&self.environment.variables);
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let times = RunShared { heartbeat: millis(self.config.heartbeat), lost_after: millis(self.config.lost_after) };
+        let times = RunShared {
+            heartbeat: u64::try_from(self.config.heartbeat.as_millis()).unwrap_or(u64::MAX),
+            lost_after: u64::try_from(self.config.lost_after.as_millis()).unwrap_or(u64::MAX),
+        };
         if open.state.shared.is_none() && !times.is_sound() {
             return Err(Error::Times.into());
         }
@@ -269,11 +271,16 @@ impl Drivable<'_> {
     ) -> Result<Driven, AnyError> {
         let (repository, before) = (self.repository, self.open.head().commit);
         let driver = self.joining.as_ref().map(|joining| joining.identity.id.clone());
-        let view = |run: &OpenRun| Target::own(run.id().clone()).view(&repository.store);
         if self.joining.is_some()
             && !alone::wait_for_lone_drivers(&mut self.open, repository, &mut interrupt, tell).await?
         {
-            return Ok(Driven { view: view(&self.open)?, interrupted: true, sealed: None, driver, unpushed: None });
+            return Ok(Driven {
+                view: Target::own(self.open.id().clone()).view(&repository.store)?,
+                interrupted: true,
+                sealed: None,
+                driver,
+                unpushed: None,
+            });
         }
         if self.machine.jobs == Some(0) && !self.open.state.sealed {
             let run = self.open.id();
@@ -286,7 +293,13 @@ impl Drivable<'_> {
         alone.flatten().into_iter().for_each(|alone| alone.end(is_unpushed));
         let drive::Settled { interrupted, sealed } = driven?;
         let unpushed = self.alone.filter(|_| is_unpushed);
-        Ok(Driven { view: view(&self.open)?, interrupted, sealed, driver, unpushed })
+        Ok(Driven {
+            view: Target::own(self.open.id().clone()).view(&repository.store)?,
+            interrupted,
+            sealed,
+            driver,
+            unpushed,
+        })
     }
 }
 

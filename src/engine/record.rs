@@ -226,17 +226,17 @@ impl Repository {
         let gate = self.gate();
         for path in &changed {
             let place = snapshot.root().join(path);
-            let read = |error| Error::Read(place.clone(), error);
             let Ok(meta) = place.symlink_metadata() else { continue };
             let mut content: Box<dyn Read> = if meta.is_symlink() {
-                let target = std::fs::read_link(&place).map_err(read)?;
+                let target = std::fs::read_link(&place).map_err(|error| Error::Read(place.clone(), error))?;
                 Box::new(io::Cursor::new(target.into_os_string().into_encoded_bytes()))
             } else if meta.is_file() {
-                Box::new(std::fs::File::open(&place).map_err(read)?)
+                Box::new(std::fs::File::open(&place).map_err(|error| Error::Read(place.clone(), error))?)
             } else {
                 continue;
             };
-            gate.check_reader(&path.display().to_string(), &mut content).map_err(read)??;
+            gate.check_reader(&path.display().to_string(), &mut content)
+                .map_err(|error| Error::Read(place.clone(), error))??;
         }
         Ok(snapshot::commit(&self.store, &beside).map_err(Error::Snapshot)?.to_string())
     }

@@ -46,13 +46,14 @@ impl Shortage {
     fn of_io(error: &io::Error) -> Option<Self> {
         use io::ErrorKind::{OutOfMemory, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
         let code = code_of(error);
-        let is = |errno: Errno| code == Some(errno.raw_os_error());
         match error.kind() {
             QuotaExceeded | StorageFull => Some(Self::Space),
             ReadOnlyFilesystem => Some(Self::ReadOnly),
             OutOfMemory => Some(Self::Memory),
-            _ if is(Errno::IO) => Some(Self::Disk),
-            _ if is(Errno::MFILE) || is(Errno::NFILE) => Some(Self::Files),
+            _ if code == Some(Errno::IO.raw_os_error()) => Some(Self::Disk),
+            _ if [Errno::MFILE, Errno::NFILE].iter().any(|errno| code == Some(errno.raw_os_error())) => {
+                Some(Self::Files)
+            }
             _ => None,
         }
     }

@@ -83,9 +83,10 @@ impl Slots {
         let slots = std::iter::once(queue).chain(locks.map(|key| self.slot(locks::RESOURCES, key, 1)));
         let mut files = Vec::new();
         for (nth, slot) in slots.enumerate() {
-            let failed = |source| Error { path: slot.dir.clone(), source };
-            let is_turn = slot.is_turn_of(ticket.as_ref()).map_err(failed)?;
-            let taken = if is_turn { slot.take().map_err(failed)? } else { None };
+            let is_turn =
+                slot.is_turn_of(ticket.as_ref()).map_err(|source| Error { path: slot.dir.clone(), source })?;
+            let taken =
+                if is_turn { slot.take().map_err(|source| Error { path: slot.dir.clone(), source })? } else { None };
             let Some(file) = taken else {
                 drop(files);
                 if ticket.is_none() {
@@ -93,7 +94,10 @@ impl Slots {
                 }
                 let drawn = ticket.map_or_else(|| Ticket::draw(&self.common_dir), |ticket| Ok(Some(ticket)));
                 let joined = drawn.and_then(|drawn| drawn.map_or(Ok(None), |ticket| ticket.join(&slot)));
-                return Ok(Claim::Refused { ticket: joined.map_err(failed)?, queue_is_full: nth == 0 });
+                return Ok(Claim::Refused {
+                    ticket: joined.map_err(|source| Error { path: slot.dir.clone(), source })?,
+                    queue_is_full: nth == 0,
+                });
             };
             files.push((slot.dir, file));
         }

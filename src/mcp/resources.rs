@@ -114,12 +114,13 @@ fn position(cursor: &str) -> Result<Position, Failure> {
 
 /// Returns the resources that every repository has.
 fn lists() -> Vec<Resource> {
-    let resource = |address: Address, name: &str| Resource::new(address.uri(), name).with_mime_type(JSON);
     vec![
-        resource(Address::Runs, "runs")
+        Resource::new(Address::Runs.uri(), "runs")
+            .with_mime_type(JSON)
             .with_title("Runs")
             .with_description("The runs of this repository, as recorded. The tool `verify` proves one."),
-        resource(Address::Threads, "threads")
+        Resource::new(Address::Threads.uri(), "threads")
+            .with_mime_type(JSON)
             .with_title("Threads")
             .with_description("The threads of this repository, each with its latest checkpoint."),
     ]

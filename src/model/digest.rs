@@ -56,10 +56,9 @@ impl FromStr for Digest {
     type Err = BadDigest;
 
     fn from_str(text: &str) -> Result<Self, BadDigest> {
-        let bad = || BadDigest(text.to_owned());
-        let digits = text.strip_prefix("sha256:").ok_or_else(bad)?;
-        let bytes = unhex(digits).ok_or_else(bad)?;
-        Ok(Self(bytes.try_into().map_err(|_| bad())?))
+        let digits = text.strip_prefix("sha256:").ok_or_else(|| BadDigest(text.to_owned()))?;
+        let bytes = unhex(digits).ok_or_else(|| BadDigest(text.to_owned()))?;
+        Ok(Self(bytes.try_into().map_err(|_| BadDigest(text.to_owned()))?))
     }
 }
 

@@ -190,8 +190,7 @@ impl<'a> Growth<'a> {
     /// Lets a new item replace an existing one. Invalid combinations are reported when all items
     /// exist.
     fn inherits(&mut self, old: &ItemId, new: &ItemId) {
-        let is_there = |id| self.state.graph.position(id).is_some();
-        if is_there(old) && !is_there(new) {
+        if self.state.graph.position(old).is_some() && self.state.graph.position(new).is_none() {
             self.heirs.insert(old.clone(), new.clone());
         }
     }

@@ -98,11 +98,10 @@ pub fn stopped<E>(
     }
     let is_good = state.outcomes().are_items_green();
     for rule in &state.rules {
-        let unread = |error| (rule.id().clone(), error);
-        let why = match acts(state, rule, &mut read).map_err(unread)? {
+        let why = match acts(state, rule, &mut read).map_err(|error| (rule.id().clone(), error))? {
             Some(_) if !state.is_ended() => return Ok(BTreeMap::new()),
             Some(act) => is_good.then(|| cut_off(&act)),
-            None => held_back(state, rule, Stop::Unfit, &mut read).map_err(unread)?,
+            None => held_back(state, rule, Stop::Unfit, &mut read).map_err(|error| (rule.id().clone(), error))?,
         };
         stopped.extend(why.map(|why| (rule.id().clone(), why)));
     }

@@ -95,15 +95,17 @@ impl FromStr for Dollars {
     type Err = NoPrice;
 
     fn from_str(text: &str) -> Result<Self, NoPrice> {
-        let no_price = || NoPrice(text.chars().take(40).collect());
         let (whole, parts) = text.split_once('.').unwrap_or((text, ""));
         let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         if !is_number(whole) || !is_number(&format!("{parts}0")) || parts.len() > PLACES || whole.len() > PLACES {
-            return Err(no_price());
+            return Err(NoPrice(text.chars().take(40).collect()));
         }
-        let all = format!("{whole}{parts:0<PLACES$}").parse().map(Self).map_err(|_| no_price())?;
+        let all = format!("{whole}{parts:0<PLACES$}")
+            .parse()
+            .map(Self)
+            .map_err(|_| NoPrice(text.chars().take(40).collect()))?;
         // One price has one text.
-        if all.to_string() == text { Ok(all) } else { Err(no_price()) }
+        if all.to_string() == text { Ok(all) } else { Err(NoPrice(text.chars().take(40).collect())) }
     }
 }
 

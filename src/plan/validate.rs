@@ -192,8 +192,10 @@ pub fn validate_extension(
 fn ordered<'d>(draft: &Draft, rules: impl Iterator<Item = &'d DraftRule>) -> Vec<(usize, usize)> {
     let ids = draft.items.iter().enumerate().filter_map(|(at, item)| Some((item.as_ref()?.id.as_deref()?, at)));
     let places: BTreeMap<&str, usize> = ids.collect();
-    let place = |id: &ItemId| places.get(id.as_str()).copied();
-    rules.flat_map(DraftRule::order).filter_map(|(item, on)| Some((place(item)?, place(on)?))).collect()
+    rules
+        .flat_map(DraftRule::order)
+        .filter_map(|(item, on)| Some((places.get(item.as_str()).copied()?, places.get(on.as_str()).copied()?)))
+        .collect()
 }
 
 /// Parses the queue's rules.

@@ -72,8 +72,8 @@ impl Overlay {
         const KIND: &CStr = c"overlay";
         let failed = |error| Error::Mount(AsRef::<Path>::as_ref(self.lower.path()).to_owned(), error);
         let lower = self.lower.open()?;
-        let ours = |path: &Word| ours(path).map_err(failed);
-        let (upper, work, on) = (ours(&self.upper)?, ours(&self.work)?, ours(&self.on)?);
+        let (upper, work, on) =
+            (ours(&self.upper).map_err(failed)?, ours(&self.work).map_err(failed)?, ours(&self.on).map_err(failed)?);
         let options = format!("lowerdir={},upperdir={},workdir={},userxattr", way(&lower), way(&upper), way(&work));
         let options = CString::new(options).expect("numbers hold no zero byte");
         let flags = MountFlags::NODEV | MountFlags::NOSUID;

@@ -172,9 +172,14 @@ fn outputs(folder: &Path) -> Result<Vec<(PathBuf, State)>, Error> {
 }
 
 fn state(meta: &Metadata) -> State {
-    let nanos = |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
-    let changed = nanos(meta.ctime(), meta.ctime_nsec());
-    (meta.dev(), meta.ino(), meta.size(), nanos(meta.mtime(), meta.mtime_nsec()), changed)
+    let changed = i128::from(meta.ctime()) * 1_000_000_000 + i128::from(meta.ctime_nsec());
+    (
+        meta.dev(),
+        meta.ino(),
+        meta.size(),
+        i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec()),
+        changed,
+    )
 }
 
 fn bytes(path: &Path) -> &BStr {

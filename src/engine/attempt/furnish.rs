@@ -55,13 +55,12 @@ pub(super) fn furnish(host: &Host, job: &Job, workspace: &Workspace) -> Result<V
 /// Returns the task as the worker reads it. The line of an agent finds its goal there, and not
 /// itself: it would be one more command to run.
 pub(super) fn worker_task(job: &Job) -> String {
-    let whole = || job.spec.task.clone();
     if job.spec.manifest.executor != COMMAND {
-        return whole();
+        return job.spec.task.clone();
     }
-    let Ok(mut task) = serde_json::from_str::<Map<String, Value>>(&job.spec.task) else { return whole() };
+    let Ok(mut task) = serde_json::from_str::<Map<String, Value>>(&job.spec.task) else { return job.spec.task.clone() };
     if !task.get(AGENT).is_some_and(Value::is_string) {
-        return whole();
+        return job.spec.task.clone();
     }
     task.retain(|key, _| key == GOAL || key == INPUT_REFS);
     written(&task)

@@ -34,7 +34,6 @@ impl Driver<'_> {
     /// Sets what the next beats say.
     pub(super) fn tell_beats(&self) {
         let (Some(shared), Some(via)) = (&self.shared, self.run.via()) else { return };
-        let id = |at: &ItemIndex| self.run.state.graph.item(*at).id.clone();
         let free = if self.is_slow() || self.short.is_some() {
             0
         } else {
@@ -42,8 +41,8 @@ impl Driver<'_> {
         };
         shared.beats.set(News {
             free: free as u64,
-            holds: self.running.keys().map(id).collect(),
-            claims: shared.unstarted().map(id).collect(),
+            holds: self.running.keys().map(|at| self.run.state.graph.item(*at).id.clone()).collect(),
+            claims: shared.unstarted().map(|at| self.run.state.graph.item(*at).id.clone()).collect(),
             push: via.call_time(),
             waits: shared.waiting.filter(|_| shared.is_announced).map(|since| (self.ended.len() as u64, since)),
         });

@@ -34,8 +34,11 @@ impl<'a> Search<'a> {
         env: &'a BTreeMap<String, OsString>,
         by: Option<&'a Confinement>,
     ) -> Self {
-        let variable = |name| own.get(name).or_else(|| env.get(name));
-        Self { path: variable("PATH"), home: variable("HOME"), by }
+        Self {
+            path: own.get("PATH").or_else(|| env.get("PATH")),
+            home: own.get("HOME").or_else(|| env.get("HOME")),
+            by,
+        }
     }
 
     /// Returns the program of a command. Of a configured line for the shell, that is the first word

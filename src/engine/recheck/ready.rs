@@ -167,14 +167,13 @@ fn inputs(run: &VerifiedRun, refs: &BTreeMap<FilePath, InputRef>) -> Result<BTre
 fn products(run: &VerifiedRun, at: ItemIndex) -> Recorded {
     let item = run.state.graph.item(at);
     let mut recorded = Recorded::default();
-    let pair = |product: &Product| (product.oid, product.sha256);
     for (key, product) in &run.state.items[at].products {
         match key {
-            ProductKey::Patch => recorded.patch = Some(pair(product)),
-            ProductKey::Output(path) => drop(recorded.outputs.insert(path.clone(), pair(product))),
+            ProductKey::Patch => recorded.patch = Some((product.oid, product.sha256)),
+            ProductKey::Output(path) => drop(recorded.outputs.insert(path.clone(), (product.oid, product.sha256))),
             ProductKey::Document(name) => {
                 let declared = item.documents().find(|declared| declared.name == *name);
-                recorded.outputs.extend(declared.map(|declared| (declared.path, pair(product))));
+                recorded.outputs.extend(declared.map(|declared| (declared.path, (product.oid, product.sha256))));
             }
         }
     }

@@ -179,6 +179,10 @@ pub(super) fn entropy(bytes: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
     bytes.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
     let all = f64::from(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
-    let share = |count: &u32| f64::from(*count) / all;
-    counts.iter().filter(|count| **count > 0).map(|count| -share(count) * share(count).log2()).sum()
+    counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(|count| f64::from(*count) / all)
+        .map(|share| -share * share.log2())
+        .sum()
 }

@@ -85,8 +85,10 @@ impl Changes {
             (Some(_), None) => Kind::Removed,
             (None, None) => return,
         };
-        let length = |value: Option<&Value>| value.map_or(0, |value| value.to_string().len());
-        let bytes = self.bytes + pointer.len() + length(old) + length(new);
+        let bytes = self.bytes
+            + pointer.len()
+            + old.map_or(0, |old| old.to_string().len())
+            + new.map_or(0, |new| new.to_string().len());
         // The listed ones are the first, without gaps.
         if self.more > 0 || self.told.len() == MOST_CHANGES || bytes > MOST_BYTES {
             self.more += 1;

@@ -261,9 +261,10 @@ pub fn says_consumption(key: &str) -> bool {
 
 fn says_consumed(key: &str, value: &Value) -> bool {
     let word = || value.as_str().map(|word| word.trim().to_lowercase());
-    let is = |yes: &str| word().is_some_and(|word| word == yes);
     if CONSUMED_FLAGS.contains(&key) {
-        return value == &Value::Bool(true) || is("true") || is("yes");
+        return value == &Value::Bool(true)
+            || word().is_some_and(|word| word == "true")
+            || word().is_some_and(|word| word == "yes");
     }
     if CONSUMED_MOMENTS.contains(&key) {
         return !is_empty(value) && value != &Value::Bool(false);
@@ -277,8 +278,9 @@ pub fn may_quote(key: &str) -> bool {
     let mut parts = key.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
     let last = parts.next_back().unwrap_or_default();
     let word = &last[last.rfind(char::is_uppercase).unwrap_or(0)..];
-    let is_word = |text: &str| QUOTING_WORDS.contains(&text.to_lowercase().as_str());
-    QUOTING.contains(&key) || is_word(word) || is_word(last)
+    QUOTING.contains(&key)
+        || QUOTING_WORDS.contains(&word.to_lowercase().as_str())
+        || QUOTING_WORDS.contains(&last.to_lowercase().as_str())
 }
 
 /// Returns every string and object key of a value, with paths.

@@ -258,12 +258,11 @@ fn are_keys(value: &Value) -> bool {
 
 /// Returns true if a value is a command.
 fn is_command(command: &Value) -> bool {
-    let passable = |text: &str| !text.contains('\0');
     match command {
-        Value::String(script) => !script.trim().is_empty() && passable(script),
+        Value::String(script) => !script.trim().is_empty() && !script.contains('\0'),
         Value::Array(argv) => {
             argv.first().and_then(Value::as_str).is_some_and(|program| !program.is_empty())
-                && argv.iter().all(|word| word.as_str().is_some_and(passable))
+                && argv.iter().all(|word| word.as_str().is_some_and(|text| !text.contains('\0')))
         }
         _ => false,
     }

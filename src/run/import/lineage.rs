@@ -158,9 +158,8 @@ impl Repository {
         let (at, selected) = target::item_and_rest(run, rest).map_err(Error::from)?;
         let mut first = item_step(run, at, 0, Kind::Item);
         if let Some(named) = selected {
-            let unknown = || Error::NoProduct(text.to_owned());
-            let key = ProductKey::named(named).map_err(|_| unknown())?;
-            let product = run.state.items[at].products.get(&key).ok_or_else(unknown)?;
+            let key = ProductKey::named(named).map_err(|_| Error::NoProduct(text.to_owned()))?;
+            let product = run.state.items[at].products.get(&key).ok_or_else(|| Error::NoProduct(text.to_owned()))?;
             (first.product, first.sha256) = (Some(key.to_string()), Some(product.sha256));
         }
         let (mut steps, mut seen) = (Vec::new(), BTreeSet::new());

@@ -234,9 +234,11 @@ impl Search<'_> {
         };
         let product = product
             .ok_or_else(|| refused("select", Code::UndeclaredProduct, format!("{} has no packet", checkpoint.id)))?;
-        let unread = |why: String| refused("thread", Code::BadSource, why);
-        let (_, raw) = self.store.read(checkpoint.commit).map_err(|error| unread(error.to_string()))?;
-        let commit = String::from_utf8(raw).map_err(|error| unread(error.to_string()))?;
+        let (_, raw) = self
+            .store
+            .read(checkpoint.commit)
+            .map_err(|error| refused("thread", Code::BadSource, error.to_string()))?;
+        let commit = String::from_utf8(raw).map_err(|error| refused("thread", Code::BadSource, error.to_string()))?;
         Ok(Found { product, evidence: Evidence::Commits(vec![commit]).canonical() })
     }
 

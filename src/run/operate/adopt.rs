@@ -73,9 +73,9 @@ impl Repository {
         let submitted = &old.state.submitted;
         let (queue, base) = (Some(submitted.queue.clone()), Some(submitted.base.to_string()));
         let wanted = Wanted { queue, base, recorded: true, ..Wanted::default() };
-        let unreadable = || Error::Unreadable(old.run.clone());
         let sealed = old.blob(&submitted.plan).read(&self.store);
-        let bytes = plan::renamed(&sealed.map_err(|_| unreadable())?, id.as_str()).ok_or_else(unreadable)?;
+        let bytes = plan::renamed(&sealed.map_err(|_| Error::Unreadable(old.run.clone()))?, id.as_str())
+            .ok_or_else(|| Error::Unreadable(old.run.clone()))?;
         let valid = match self.valid(&bytes, &wanted) {
             Ok((valid, _)) => valid,
             Err(problems) => return Ok(Err(problems)),

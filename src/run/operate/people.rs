@@ -119,8 +119,12 @@ impl Repository {
         // Earlier votes of our key may be in its log only.
         let said = |other: &ItemIndex| self.decided_elsewhere(&by, run, *other).is_some();
         if let Some(other) = run.state.votes_beside(at).find(said) {
-            let id = |at: ItemIndex| run.state.graph.item(at).id.clone();
-            return Err(Error::Illegal(Illegal::SecondVote(id(at), id(other), by)).into());
+            return Err(Error::Illegal(Illegal::SecondVote(
+                run.state.graph.item(at).id.clone(),
+                run.state.graph.item(other).id.clone(),
+                by,
+            ))
+            .into());
         }
         let said = LogDecided {
             log: by.clone(),

@@ -78,11 +78,11 @@ pub fn put(run: &mut OpenRun, put: &Put, known: &Schemas) -> Result<Change, Erro
 
 /// Returns an error if a revision does not match its schema.
 pub(super) fn check(store: &Store, put: &Put, schema: &Schema, known: &Schemas) -> Result<(), Error> {
-    let unfit = |unfit| Error::Unfit(put.name.clone(), Box::new(unfit));
     if put.product.size > MAX_CHECKED {
-        return Err(unfit(Unfit::TooLarge(schema.clone())));
+        return Err(Error::Unfit(put.name.clone(), Box::new(Unfit::TooLarge(schema.clone()))));
     }
-    schemas::check(known, schema, &store.read_blob(put.product.oid)?).map_err(unfit)
+    schemas::check(known, schema, &store.read_blob(put.product.oid)?)
+        .map_err(|unfit| Error::Unfit(put.name.clone(), Box::new(unfit)))
 }
 
 errors! {

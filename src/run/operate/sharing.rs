@@ -174,10 +174,13 @@ impl Repository {
         let mut twice = Vec::new();
         for (run, theirs) in heads {
             let Some(ours) = refs::read_stored(&self.store, &format::run_ref(&run))? else { continue };
-            let goes_on = |one, other| history::goes_on(&self.store, one, other);
-            let is_apart = ours != theirs && !goes_on(ours, theirs) && !goes_on(theirs, ours);
-            let begins = |head| history::first(&self.store, head);
-            if is_apart && begins(ours).is_some() && begins(ours) == begins(theirs) {
+            let is_apart = ours != theirs
+                && !history::goes_on(&self.store, ours, theirs)
+                && !history::goes_on(&self.store, theirs, ours);
+            if is_apart
+                && history::first(&self.store, ours).is_some()
+                && history::first(&self.store, ours) == history::first(&self.store, theirs)
+            {
                 twice.push(run);
             }
         }

@@ -206,13 +206,12 @@ fn seal_imports(
     let names: BTreeSet<String> =
         plan.items.iter().flat_map(|item| item.needs.values()).filter_map(Need::import).collect();
     for name in names {
-        let unsealed = || Error::Unsealed(name.clone());
-        let Found { product, evidence } = found.get(&name).ok_or_else(unsealed)?;
+        let Found { product, evidence } = found.get(&name).ok_or_else(|| Error::Unsealed(name.clone()))?;
         let mut file = tempfile::tempfile().map_err(Error::Copy)?;
         writer.store.copy_blob(product.oid, &mut file)?;
         let Product { oid, sha256, .. } = batch.write_file(&mut file)?;
         if (oid, sha256) != (product.oid, product.sha256) {
-            return Err(unsealed().into());
+            return Err(Error::Unsealed(name.clone()).into());
         }
         imports.insert(name, Import { product: *product, evidence: batch.write_named(evidence)? });
     }

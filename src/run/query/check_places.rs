@@ -42,11 +42,18 @@ impl View {
     /// prints them.
     pub fn check_remarks(&self, store: &Store, items: Option<&[ItemIndex]>) -> Vec<String> {
         let total = items.map_or_else(|| self.state.items.indexed().count(), <[_]>::len) as u64;
-        let is_asked = |at: &ItemIndex| items.is_none_or(|items| items.contains(at));
-        let id = |at: ItemIndex| self.state.graph.item(at).id.clone();
-        let bare = self.state.items.indexed().filter(|(at, item)| item.unprotected && is_asked(at));
-        let bare: Vec<ItemId> = bare.map(|(at, _)| id(at)).collect();
-        let inside: Vec<ItemId> = self.checked_in_worktree(store).into_iter().filter(is_asked).map(id).collect();
+        let bare = self
+            .state
+            .items
+            .indexed()
+            .filter(|(at, item)| item.unprotected && items.is_none_or(|items| items.contains(at)));
+        let bare: Vec<ItemId> = bare.map(|(at, _)| self.state.graph.item(at).id.clone()).collect();
+        let inside: Vec<ItemId> = self
+            .checked_in_worktree(store)
+            .into_iter()
+            .filter(|at| items.is_none_or(|items| items.contains(at)))
+            .map(|at| self.state.graph.item(at).id.clone())
+            .collect();
         unprotected_in_words(&bare, total).into_iter().chain(in_worktree_in_words(&inside, total)).collect()
     }
 }

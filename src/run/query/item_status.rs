@@ -112,14 +112,19 @@ impl ItemStatus {
 
     fn with(view: &View, at: ItemIndex, times: Times, attempts: &Attempts) -> Self {
         let state = &view.state.items[at];
-        let id = |on: ItemIndex| view.state.graph.item(on).id.clone();
         let blocking = if state.phase.is_terminal() { Vec::new() } else { view.state.blocked_by(at).collect() };
         let mut status = Self {
-            id: id(at),
+            id: view.state.graph.item(at).id.clone(),
             status: view.state.status(at),
             attempts: state.attempts,
-            depends_on: view.state.graph.dependencies(at).iter().map(|on| id(*on)).collect(),
-            blocked_by: blocking.into_iter().map(id).collect(),
+            depends_on: view
+                .state
+                .graph
+                .dependencies(at)
+                .iter()
+                .map(|on| view.state.graph.item(*on).id.clone())
+                .collect(),
+            blocked_by: blocking.into_iter().map(|on| view.state.graph.item(on).id.clone()).collect(),
             result_ref: None,
             output_refs: BTreeMap::new(),
             document_refs: BTreeMap::new(),

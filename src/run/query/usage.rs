@@ -84,8 +84,7 @@ impl Attempts {
             return None;
         }
         let claims = || self.0.values().flatten();
-        let used = || claims().filter_map(|claims| claims.usage);
-        let sum: Usage = used().sum();
+        let sum: Usage = claims().filter_map(|claims| claims.usage).sum();
         let mut models: Vec<String> = Vec::new();
         for model in claims().filter_map(|claims| claims.model.as_ref()) {
             if !models.contains(model) {
@@ -95,8 +94,11 @@ impl Attempts {
         Some(ItemUsage {
             models,
             sum,
-            unknown_attempts: (self.0.len() - used().count()) as u64,
-            unpriced_attempts: used().filter(|usage| usage.cost_usd.is_none()).count() as u64,
+            unknown_attempts: (self.0.len() - claims().filter_map(|claims| claims.usage).count()) as u64,
+            unpriced_attempts: claims()
+                .filter_map(|claims| claims.usage)
+                .filter(|usage| usage.cost_usd.is_none())
+                .count() as u64,
         })
     }
 }

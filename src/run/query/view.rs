@@ -81,10 +81,12 @@ fn items(store: &Store, run: &RunId, e: &RunExtended, meter: &mut Meter) -> Resu
 /// Reads the rules in force: those of the plan, and those that the queue added at submit.
 fn rules(store: &Store, run: &RunId, submitted: &RunSubmitted, plan: &Plan) -> Result<Vec<Rule>, Error> {
     let Some(named) = submitted.rules else { return Ok(plan.rules.clone()) };
-    let unreadable = || Error::Rules(run.clone());
     let bytes = store.read_blob(named.oid)?;
-    let added = plan::parse_rules(&bytes).ok().filter(|_| Digest::of(&bytes) == named.sha256).ok_or_else(unreadable)?;
-    rule::together(&plan.rules, added).map_err(|_| unreadable())
+    let added = plan::parse_rules(&bytes)
+        .ok()
+        .filter(|_| Digest::of(&bytes) == named.sha256)
+        .ok_or_else(|| Error::Rules(run.clone()))?;
+    rule::together(&plan.rules, added).map_err(|_| Error::Rules(run.clone()))
 }
 
 fn first(store: &Store, run: &RunId, links: &[Link]) -> Result<(RunSubmitted, Plan), Error> {

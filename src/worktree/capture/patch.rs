@@ -79,8 +79,7 @@ fn check(host: &Host, walked: &Walked, scratch: &Scratch) -> Result<(), Error> {
     }
     let asked: Vec<&BString> = walked.nested.iter().chain(&walked.closed).chain(&walked.large).collect();
     let ignored = ignored(scratch, &asked)?;
-    let kept = |path: &&BString| !ignored.contains(*path);
-    if let Some(path) = walked.nested.iter().find(kept) {
+    if let Some(path) = walked.nested.iter().find(|path| !ignored.contains(*path)) {
         let sentence =
             format!("{} is, or is named like, a nested git repository, which no patch can carry", shown(path));
         return Err(Error::refused(sentence));
@@ -88,10 +87,10 @@ fn check(host: &Host, walked: &Walked, scratch: &Scratch) -> Result<(), Error> {
     let holds_tracked = |path: &&BString| {
         walked.gone.iter().any(|gone| gone.strip_prefix(path.as_slice()).is_some_and(|rest| rest.starts_with(b"/")))
     };
-    if let Some(path) = walked.closed.iter().find(|path| kept(path) || holds_tracked(path)) {
+    if let Some(path) = walked.closed.iter().find(|path| (!ignored.contains(*path)) || holds_tracked(path)) {
         return Err(Error::refused(format!("the folder {} cannot be read", shown(path))));
     }
-    if let Some(path) = walked.large.iter().find(kept) {
+    if let Some(path) = walked.large.iter().find(|path| !ignored.contains(*path)) {
         let limit = host.settings.max_product;
         return Err(Error::refused(format!("{} is larger than {limit} bytes, the most that is taken", shown(path))));
     }

@@ -63,17 +63,16 @@ impl Workspace {
         for copy in files.into_iter().chain(folders) {
             let place = place_of(copy, copies, by.has_own_home());
             let to = made.folder.join(&place);
-            let may = |path: &Path| by.may_copy(copy, path);
             if is_file(&copy) {
                 let to = if by.has_own_home() { own_place(&self.home(), &copy.below)? } else { Some(parent_made(to)?) };
                 if let Some(to) = to {
-                    copier.copy(&copy.from, &to, &may).map_err(Error::at(&to))?;
+                    copier.copy(&copy.from, &to, &|path: &Path| by.may_copy(copy, path)).map_err(Error::at(&to))?;
                 }
                 continue;
             }
             make_own(&to).map_err(Error::at(&to))?;
-            copier.copy_folder(copy, &to, &may).map_err(Error::at(&to))?;
-            make_logins(copy, &place, &may, &mut made, &mut state)?;
+            copier.copy_folder(copy, &to, &|path: &Path| by.may_copy(copy, path)).map_err(Error::at(&to))?;
+            make_logins(copy, &place, &|path: &Path| by.may_copy(copy, path), &mut made, &mut state)?;
             state.folders.push(Made::of(&place, &to).map_err(Error::at(&to))?);
             if let Some(Err(error)) = sessions.as_ref().map(|sessions| carry_over(sessions, copy, &place, &to)) {
                 // The agent works without them, too.

@@ -52,14 +52,17 @@ impl Checkout {
     /// Reads a commit; `lfs` is true if the filter of that name runs.
     pub(super) fn read(store: &Store, commit: Oid, lfs: bool) -> Result<Self, Error> {
         let repo = store.unbounded().map_err(|e| Error::Base(commit, Box::new(e)))?;
-        let base = |e: gix::Error| Error::Base(commit, Box::new(e));
-        let tree = repo.find_commit(commit.0).and_then(|commit| commit.tree_id()).map_err(base)?.detach();
+        let tree = repo
+            .find_commit(commit.0)
+            .and_then(|commit| commit.tree_id())
+            .map_err(|e| Error::Base(commit, Box::new(e)))?
+            .detach();
         let index = repo.index_from_tree(&tree);
         if index.is_err() && is_partial(store) {
             return Err(Error::Partial(format!("a folder of {commit}")));
         }
-        let (index, _) = index.map_err(base)?.into_parts();
-        let mut options = repo.checkout_options(Source::IdMapping).map_err(base)?;
+        let (index, _) = index.map_err(|e| Error::Base(commit, Box::new(e)))?.into_parts();
+        let mut options = repo.checkout_options(Source::IdMapping).map_err(|e| Error::Base(commit, Box::new(e)))?;
         options.destination_is_initially_empty = true;
         options.filters.driver_context_mut().treeish = Some(commit.0);
         let drivers = &mut options.filters.options_mut().drivers;

@@ -104,13 +104,12 @@ impl Extras {
 
 /// Returns the paths that the settings name or match.
 fn find(host: &Host, from: &Path, patterns: &[String]) -> Result<BTreeSet<BString>, Error> {
-    let is_pattern = |text: &&String| text.contains(['*', '?', '[']);
-    let plain = patterns.iter().filter(|text| !is_pattern(text));
+    let plain = patterns.iter().filter(|text| !text.contains(['*', '?', '[']));
     let mut found: BTreeSet<BString> = plain
         .filter(|text| fs::symlink_metadata(from.join(text.as_str())).is_ok())
         .map(|text| text.as_str().into())
         .collect();
-    let patterns: Vec<&String> = patterns.iter().filter(is_pattern).collect();
+    let patterns: Vec<&String> = patterns.iter().filter(|text| text.contains(['*', '?', '['])).collect();
     let root = fs::canonicalize(&host.settings.root).unwrap_or_else(|_| host.settings.root.clone());
     let mut folders = if patterns.is_empty() { Vec::new() } else { vec![from.to_owned()] };
     while let Some(folder) = folders.pop() {
@@ -138,12 +137,15 @@ fn included(host: &Host, from: &Path) -> Result<BTreeSet<BString>, Error> {
     if !file.is_file() {
         return Ok(BTreeSet::new());
     }
-    let failed = |error| Error::Included(Box::new(error));
-    let git = || Git::new(&host.store.git_dir()).work_tree(from);
     let exclude = format!("--exclude-from={}", file.display());
-    let named = git().args(["ls-files", "-z", "--others", "--ignored", &exclude]).run().map_err(failed)?;
+    let named = Git::new(&host.store.git_dir())
+        .work_tree(from)
+        .args(["ls-files", "-z", "--others", "--ignored", &exclude])
+        .run()
+        .map_err(|error| Error::Included(Box::new(error)))?;
     let named: Vec<&[u8]> = named.split(|byte| *byte == 0).filter(|path| !path.is_empty()).collect();
-    ignored(git, &named).map_err(failed)
+    ignored(|| Git::new(&host.store.git_dir()).work_tree(from), &named)
+        .map_err(|error| Error::Included(Box::new(error)))
 }
 
 /// Creates the parent folders of a path. Fails if one exists and is not a folder.

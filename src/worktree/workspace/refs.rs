@@ -60,12 +60,11 @@ impl Refs {
     pub(crate) fn read(store: &Store) -> Result<Self, Error> {
         packed::check(store).map_err(|e| Error::Refs(Box::new(e)))?;
         let repo = store.local();
-        let failed = |e: gix::Error| Error::Refs(Box::new(e));
         let mut found: BTreeMap<BString, (Target, Option<Oid>)> = BTreeMap::new();
-        let platform = repo.references().map_err(failed)?;
+        let platform = repo.references().map_err(|e| Error::Refs(Box::new(e)))?;
         for prefix in GIVEN {
             // git also skips unreadable refs.
-            for given in platform.prefixed(prefix).map_err(failed)?.filter_map(Result::ok) {
+            for given in platform.prefixed(prefix).map_err(|e| Error::Refs(Box::new(e)))?.filter_map(Result::ok) {
                 let target = given.inner.target;
                 let peeled = match &target {
                     Target::Object(id) if !repo.has_object(*id) => continue,
@@ -77,7 +76,7 @@ impl Refs {
                 found.insert(given.inner.name.as_bstr().to_owned(), (target, peeled));
             }
         }
-        let head = repo.head_name().map_err(failed)?.map(|name| name.as_bstr().to_owned());
+        let head = repo.head_name().map_err(|e| Error::Refs(Box::new(e)))?.map(|name| name.as_bstr().to_owned());
         Ok(Self::of(&found, head))
     }
 

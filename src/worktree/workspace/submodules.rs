@@ -38,12 +38,13 @@ impl Submodule {
         links
             .iter()
             .map(|(path, at)| {
-                let missing = || Error::Submodule(path.to_string(), *at);
                 let name = names.iter().find(|(_, known)| known == path).map(|(name, _)| name.as_str());
                 let mut found = git_dirs(host, name, path).into_iter().filter_map(|dir| Store::open(&dir).ok());
-                let store = found.find(|store| store.contains(*at)).ok_or_else(missing)?;
+                let store =
+                    found.find(|store| store.contains(*at)).ok_or_else(|| Error::Submodule(path.to_string(), *at))?;
                 annex::refuse(&store, *at)?;
-                let checkout = Checkout::read(&store, *at, host.settings.lfs).map_err(|_| missing())?;
+                let checkout = Checkout::read(&store, *at, host.settings.lfs)
+                    .map_err(|_| Error::Submodule(path.to_string(), *at))?;
                 let capture = Arc::new(GitDir::for_submodule(host, &store, *at)?);
                 let worker = GitDir::for_worker_in_submodule(host, &store, *at)?;
                 Ok(Self { path: path.clone(), store, capture, worker, checkout })

@@ -52,10 +52,9 @@ impl<E: From<Error>> Walk<'_, E> {
     /// Reads the evidence for an import of a run.
     fn evidence(&self, run: usize, name: &str) -> Result<Evidence, Error> {
         let store = &self.repository.store;
-        let none = || Error::NoEvidence(name.to_owned());
         let run = &self.runs[run].run;
-        let import = run.state.submitted.imports.get(name).ok_or_else(none)?;
-        Evidence::parse(&run.blob(&import.evidence).read(store)?).ok_or_else(none)
+        let import = run.state.submitted.imports.get(name).ok_or_else(|| Error::NoEvidence(name.to_owned()))?;
+        Evidence::parse(&run.blob(&import.evidence).read(store)?).ok_or_else(|| Error::NoEvidence(name.to_owned()))
     }
 }
 
@@ -83,9 +82,8 @@ impl Threads {
     /// they are here.
     fn origins(&mut self, repository: &Repository, from: &Consumed<'_>) -> Result<Vec<Next>, Error> {
         let Consumed { remote, thread, depth, .. } = *from;
-        let none = || Error::NoEvidence(thread.to_string());
-        let [commit] = from.commits else { return Err(none()) };
-        let decoded = codec::decode(commit.as_bytes()).map_err(|_| none())?;
+        let [commit] = from.commits else { return Err(Error::NoEvidence(thread.to_string())) };
+        let decoded = codec::decode(commit.as_bytes()).map_err(|_| Error::NoEvidence(thread.to_string()))?;
         let id = CheckpointId::new(decoded.entry.seq, decoded.hash);
         let step = |depth, thread: &ThreadId, id: &CheckpointId, by: String| Next {
             step: Step {
