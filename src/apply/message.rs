@@ -30,7 +30,7 @@ impl Message {
 }
 
 /// Returns the message of a commit of one or more items.
-pub(super) fn of(run: &RunId, steps: &[Step], own: Option<&Message>) -> String {
+pub(super) fn compose(run: &RunId, steps: &[Step], own: Option<&Message>) -> String {
     let mut trailers = String::new();
     // A resolved item differs from its product, so a separate line names it that does not claim the
     // product.
@@ -82,7 +82,7 @@ impl Named {
 }
 
 /// Parses the item from a message that [`of`] wrote.
-pub(super) fn named(message: &str) -> Option<Named> {
+pub(super) fn read_trailers(message: &str) -> Option<Named> {
     let value = |key| message.lines().rev().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
     let resolved = value(RESOLVED).and_then(|value| {
         let (name, product) = value.split_once(' ')?;
@@ -112,8 +112,8 @@ fn subject(run: &RunId, steps: &[Step]) -> String {
 /// Appends trailers to a text, in one block with its own trailers, so that git reads all of them.
 fn with_trailers(text: &str, trailers: &str) -> String {
     let last = text.rsplit_once("\n\n").map(|(_, last)| last);
-    let apart = if last.is_some_and(is_trailers) { "\n" } else { "\n\n" };
-    format!("{text}{apart}{trailers}")
+    let separator = if last.is_some_and(is_trailers) { "\n" } else { "\n\n" };
+    format!("{text}{separator}{trailers}")
 }
 
 /// Returns true if a paragraph consists of trailers and their continuation lines.

@@ -174,7 +174,7 @@ pub struct Applied {
     /// The short name of the branch that moved, or `HEAD` if it is detached.
     pub moved: Option<String>,
     /// The output of hooks.
-    pub said: Vec<String>,
+    pub messages: Vec<String>,
     /// The plan of a dry run.
     pub planned: Option<Vec<Planned>>,
     /// Changes to submodules, which are not applied.
@@ -290,8 +290,8 @@ fn checkout_error(error: work_tree::Error) -> Error {
 
 /// Names items as the subject of a sentence.
 fn are(items: &[ItemId]) -> String {
-    let named: Vec<String> = items.iter().map(|item| format!("{:?}", item.as_str())).collect();
-    format!("{} {}", named.join(", "), if items.len() == 1 { "is" } else { "are" })
+    let names: Vec<String> = items.iter().map(|item| format!("{:?}", item.as_str())).collect();
+    format!("{} {}", names.join(", "), if items.len() == 1 { "is" } else { "are" })
 }
 
 errors! {

@@ -30,7 +30,7 @@ impl Underway {
     /// Reads the `apply --3way` in progress in this work tree, or returns `None`.
     pub fn read(store: &Store) -> Result<Option<Self>, ApplyError> {
         let Some(pick) = CherryPick::read(store)? else { return Ok(None) };
-        Ok(message::named(&pick.message).map(|next| Self { pick, next }))
+        Ok(message::read_trailers(&pick.message).map(|next| Self { pick, next }))
     }
 
     /// Returns the run.
@@ -163,7 +163,7 @@ impl<'a> Picking<'a> {
         for commit in String::from_utf8_lossy(&listed).split('\0') {
             let Some((names, message)) = commit.split_once('\n') else { continue };
             let Some((commit, tree)) = names.split_once(' ') else { continue };
-            let Some(item) = message::named(message) else { continue };
+            let Some(item) = message::read_trailers(message) else { continue };
             let commit = Some(merge::oid(commit)?);
             self.applied.steps.push(Step { commit, ..item.step(merge::oid(tree)?) });
         }

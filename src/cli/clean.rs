@@ -58,13 +58,13 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 
 /// Lists the beats on remotes that nothing needs, and removes them if requested.
 fn clean_remotes(
-    named: &[String],
+    names: &[String],
     remove: bool,
     repository: &Repository,
     output: &mut Output,
 ) -> Result<Ending, Failure> {
     let runs: Vec<_> =
-        named.iter().map(|name| Ok(Target::find(&repository.store, name)?.run)).collect::<Result<_, Failure>>()?;
+        names.iter().map(|name| Ok(Target::find(&repository.store, name)?.run)).collect::<Result<_, Failure>>()?;
     let answer = repository.clear_beats(&runs, remove)?;
     if output.answers(&answer) {
         return Ok(Ending::Done);

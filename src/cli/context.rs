@@ -57,10 +57,12 @@ pub(crate) fn environment(actor: Option<String>) -> Result<Environment, Failure>
 
 /// Starts the trace if the environment asks for it. A file that cannot be opened gets none.
 pub(crate) fn trace() {
-    let Some(wanted) = std::env::var_os(TRACE) else { return };
-    let file = match wanted.to_str() {
+    let Some(setting) = std::env::var_os(TRACE) else { return };
+    let file = match setting.to_str() {
         Some("1" | "2" | "true") => output::standard_error(),
-        _ if Path::new(&wanted).is_absolute() => OpenOptions::new().append(true).create(true).mode(0o600).open(&wanted),
+        _ if Path::new(&setting).is_absolute() => {
+            OpenOptions::new().append(true).create(true).mode(0o600).open(&setting)
+        }
         _ => return,
     };
     if let Ok(file) = file {

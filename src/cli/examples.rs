@@ -62,19 +62,19 @@ mod tests {
 
     #[test]
     fn every_command_has_examples_in_its_help() {
-        let mut wanted = BTreeSet::new();
-        collect(&Arguments::command(), "", &mut wanted);
+        let mut commands = BTreeSet::new();
+        collect(&Arguments::command(), "", &mut commands);
         let known: BTreeSet<String> = EXAMPLES.iter().map(|(name, _)| (*name).to_owned()).collect();
-        let differing: Vec<&String> = wanted.symmetric_difference(&known).collect();
+        let differing: Vec<&String> = commands.symmetric_difference(&known).collect();
         assert!(differing.is_empty(), "without an example, or without a command: {differing:?}");
         assert!(EXAMPLES.is_sorted_by_key(|(name, _)| EXAMPLES.iter().position(|(other, _)| other == name)));
-        for name in wanted {
-            let asked = ["git-handoff"].into_iter().chain(name.split(' ')).chain(["--help"]);
+        for name in commands {
+            let words = ["git-handoff"].into_iter().chain(name.split(' ')).chain(["--help"]);
             // A name stands before the kinds of `anchor add`.
-            let asked = asked.flat_map(|word| {
+            let words = words.flat_map(|word| {
                 if word == "add" && name.starts_with("anchor add ") { vec![word, "NAME"] } else { vec![word] }
             });
-            let help = groups::command().try_get_matches_from(asked).expect_err("it is asked for help").to_string();
+            let help = groups::command().try_get_matches_from(words).expect_err("it is asked for help").to_string();
             for (purpose, line) in of_command(&name) {
                 assert!(
                     help.contains(&format!("  {purpose}:\n    {line}\n")),

@@ -67,14 +67,14 @@ fn verdicts(work: &Work, below_table: bool) -> Vec<Cell> {
         let is_listed = below_table && matches!(item.verdict, Verdict::Failed { .. });
         return if is_listed { Vec::new() } else { item_lines(item, None, work.changed_nothing()) };
     }
-    let shown = work.items.iter().filter(|item| match item.verdict {
+    let failed = work.items.iter().filter(|item| match item.verdict {
         Verdict::CheckFailed(_) | Verdict::Red(_) => true,
         Verdict::Failed { .. } => !below_table,
         _ => false,
     });
     let mut lines: Vec<Cell> =
-        shown.clone().take(MOST).flat_map(|item| item_lines(item, Some(&item.id), false)).collect();
-    if let more @ 1.. = shown.count().saturating_sub(MOST) {
+        failed.clone().take(MOST).flat_map(|item| item_lines(item, Some(&item.id), false)).collect();
+    if let more @ 1.. = failed.count().saturating_sub(MOST) {
         lines.push(format!("  … and {more} more").into());
     }
     let passed: Vec<&Checked> = work.items.iter().filter_map(|item| passed(&item.verdict)).collect();
@@ -104,11 +104,11 @@ fn passed(verdict: &Verdict) -> Option<&Checked> {
 }
 
 /// Returns the lines about one item, named if there are others.
-fn item_lines(item: &ItemWork, named: Option<&ItemId>, is_empty: bool) -> Vec<Cell> {
-    let name = named.map(|id| format!("{id}: ")).unwrap_or_default();
+fn item_lines(item: &ItemWork, id: Option<&ItemId>, is_empty: bool) -> Vec<Cell> {
+    let name = id.map(|id| format!("{id}: ")).unwrap_or_default();
     let red = |words: String| Cell::default().and(words, Some(Color::Red));
     let mut lines = match &item.verdict {
-        Verdict::Passed(checked) => vec![passed_line(checked, named.map(ItemId::as_str))],
+        Verdict::Passed(checked) => vec![passed_line(checked, id.map(ItemId::as_str))],
         Verdict::CheckFailed(checked) => vec![red(format!("! {name}check failed: {}", why_failed(checked, item)))],
         Verdict::Red(reason) => vec![red(format!("! {name}{reason}"))],
         Verdict::Failed { reason, exit } => vec![red(format!("✗ {name}{}", why_ended(reason, *exit, item)))],
@@ -124,8 +124,8 @@ fn item_lines(item: &ItemWork, named: Option<&ItemId>, is_empty: bool) -> Vec<Ce
     lines
 }
 
-fn passed_line(checked: &Checked, named: Option<&str>) -> Cell {
-    let name = named.map(|id| format!("{id}: ")).unwrap_or_default();
+fn passed_line(checked: &Checked, id: Option<&str>) -> Cell {
+    let name = id.map(|id| format!("{id}: ")).unwrap_or_default();
     let Some(line) = &checked.line else {
         let by = if checked.is_own_word { ", by the item's own word" } else { "" };
         return Cell::default().and(format!("✓ {name}check passed{by}"), Some(Color::Green));

@@ -182,7 +182,7 @@ impl Line {
         let depth = row.lines.chars().count();
         let lines =
             if depth > DEEPEST { format!("{:>DEEPEST$} ", format!("[{}]", depth / 3)) } else { row.lines.clone() };
-        let standing = Standing::of(subject, node);
+        let standing = Standing::for_node(subject, node);
         Self { lines, name: names[row.node].clone(), standing, needs: row.needs.clone() }
     }
 
@@ -191,8 +191,8 @@ impl Line {
             Needs::Shown => String::new(),
             Needs::Branches(count) => format!("needs all {count} above"),
             Needs::Boxes(boxes) => {
-                let named: Vec<&str> = boxes.iter().map(|at| names[*at].as_str()).collect();
-                list_names("needs ", &named, width)
+                let needed: Vec<&str> = boxes.iter().map(|at| names[*at].as_str()).collect();
+                list_names("needs ", &needed, width)
             }
         }
     }
@@ -204,7 +204,7 @@ impl Line {
 }
 
 impl Standing {
-    fn of(subject: &Subject<'_>, node: &Node) -> Self {
+    fn for_node(subject: &Subject<'_>, node: &Node) -> Self {
         let none = Self { mark: "·", words: String::new(), bad: Vec::new(), color: None };
         let Some(view) = subject.view else { return none };
         let Some(at) = worst(&view.state, &node.members) else { return none };
@@ -273,8 +273,8 @@ impl Columns {
         if !words.is_empty() {
             // A long status may use the place of the dependencies if there are none.
             let room = if needs.is_empty() { self.whole.saturating_sub(self.name + 2) } else { self.status };
-            let shown = table::clip(&Cell::default().and(line.standing.words(room), *shade), room);
-            cell = cell.padded(self.name + 2).join(shown);
+            let clipped = table::clip(&Cell::default().and(line.standing.words(room), *shade), room);
+            cell = cell.padded(self.name + 2).join(clipped);
         }
         if !needs.is_empty() {
             cell = cell.padded(column).and(needs, None);

@@ -135,23 +135,23 @@ fn is_empty(event: &Event, state: &RunState) -> bool {
 /// Returns the reason for a result or retry; for a done item, the first line of the worker's
 /// summary.
 fn reason_of(event: &Event) -> String {
-    let said = match event {
+    let reason = match event {
         Event::ItemReconciled(e) => {
             let claimed = e.summary().filter(|_| e.status == Outcome::Done);
-            e.reason.as_deref().or_else(|| claimed.and_then(|said| said.lines().next()))
+            e.reason.as_deref().or_else(|| claimed.and_then(|reason| reason.lines().next()))
         }
         Event::ItemRetried(e) | Event::ItemRequeued(e) => e.detail.as_deref(),
         Event::ItemSkipped(e) | Event::ItemCancelled(e) => Some(e.reason.as_str()),
         Event::RunClosed(e) | Event::RunCancelled(e) => Some(e.reason.as_str()),
         _ => None,
     };
-    said.map(|said| format!(": {said}")).unwrap_or_default()
+    reason.map(|reason| format!(": {reason}")).unwrap_or_default()
 }
 
 /// Returns what an entry of a shared run says about drivers and keys; empty for others.
 fn shared(event: &Event) -> String {
     match event {
-        Event::ItemFired(e) => Holder::of(e).map(|holder| format!(", by {holder}")).unwrap_or_default(),
+        Event::ItemFired(e) => Holder::from_fired(e).map(|holder| format!(", by {holder}")).unwrap_or_default(),
         Event::RunShared(e) => {
             let (heartbeat, lost) = (table::duration(e.heartbeat), table::duration(e.lost_after));
             format!(": a sign of life every {heartbeat}, a driver is lost after {lost} without")

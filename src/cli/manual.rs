@@ -79,8 +79,8 @@ fn page() -> String {
 fn page_of(command: &Command) -> String {
     // clap requires static names.
     let name: &'static str = format!("git-handoff-{}", command.get_name()).leak();
-    let named = command.clone().name(name).disable_help_flag(true).disable_help_subcommand(true);
-    let man = Man::new(named).manual("Git Manual").title(name);
+    let titled = command.clone().name(name).disable_help_flag(true).disable_help_subcommand(true);
+    let man = Man::new(titled).manual("Git Manual").title(name);
     let part = |render: fn(&Man, &mut dyn Write) -> io::Result<()>| {
         let mut out = Vec::new();
         render(&man, &mut out).expect("memory takes it");

@@ -41,10 +41,10 @@ pub(crate) struct Arguments {
 /// Pushes, and prints the changes.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let remote = share::remote(arguments.remote.as_deref(), true, repository)?;
-    let asked = if arguments.all { Asked::All } else { named(arguments, &remote, repository)? };
+    let selection = if arguments.all { Asked::All } else { requested_names(arguments, &remote, repository)? };
     let request = Request {
         remote,
-        asked,
+        asked: selection,
         threads_only: false,
         transcripts: arguments.transcripts,
         space: share::space(arguments.as_branch.as_deref())?,
@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 }
 
 /// Returns the names; without any, fails with the available ones, because a push must be explicit.
-fn named(arguments: &Arguments, remote: &Remote, repository: &Repository) -> Result<Asked, Failure> {
+fn requested_names(arguments: &Arguments, remote: &Remote, repository: &Repository) -> Result<Asked, Failure> {
     if !arguments.names.is_empty() {
         // A fetched run may be named as in `verify`.
         let prefix = format!("{}/", remote.name);

@@ -96,13 +96,13 @@ struct Recorded<'a> {
 
 /// Records a command, or commits.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let (named, goal) = (arguments.run.as_ref(), arguments.goal.as_deref());
-    if let Some(run) = named.filter(|_| arguments.command.is_empty() && arguments.adopt.is_none()) {
+    let (given, goal) = (arguments.run.as_ref(), arguments.goal.as_deref());
+    if let Some(run) = given.filter(|_| arguments.command.is_empty() && arguments.adopt.is_none()) {
         return go_on(run, arguments, repository, output);
     }
     let begun = match &arguments.adopt {
-        Some(range) => repository.record_commits(named, range, goal)?,
-        None => repository.record(named, &arguments.recording())?,
+        Some(range) => repository.record_commits(given, range, goal)?,
+        None => repository.record(given, &arguments.recording())?,
     };
     let begun = match begun {
         Ok(begun) => begun,
@@ -206,7 +206,7 @@ fn finish(
             verify: report.as_ref().map(Report::to_json),
         });
     } else if !driven.interrupted {
-        let work = Work::of(&repository.store, view);
+        let work = Work::read(&repository.store, view);
         first_screen::print_work(view, &work, false, output);
         first_screen::print_proof(view, report.as_ref(), repository, output);
         if let Some(report) = report.as_ref().filter(|report| !report.intact) {

@@ -120,5 +120,5 @@ fn default_path(names: &[String]) -> PathBuf {
 
 fn open(path: &Path, repository: &Repository) -> Result<(), Failure> {
     let call = repository.store.git().args(["web--browse", "--config=web.browser"]).arg(path);
-    call.run().map(drop).map_err(|error| Failure::of("no-browser", &error))
+    call.run().map(drop).map_err(|error| Failure::from_error("no-browser", &error))
 }

@@ -26,8 +26,8 @@ pub(crate) fn remote(word: Option<&str>, push: bool, repository: &Repository) ->
                 if own_runs(&repository.store).is_ok_and(|runs| runs.iter().any(|run| run.as_str() == chosen))
                     || is_thread() =>
             {
-                let named = if push { hints::push_named } else { hints::fetch_named };
-                failure.hint(named(remotes.default(push), name))
+                let hint = if push { hints::push_named } else { hints::fetch_named };
+                failure.hint(hint(remotes.default(push), name))
             }
             Some(_) => failure.hint(hints::remotes()),
             None => failure.hint(hints::add_remote()),
@@ -52,7 +52,7 @@ pub(crate) fn counted(runs: usize, threads: usize) -> String {
 }
 
 /// Formats a name chosen by others for display.
-pub(crate) fn shown(name: &str) -> String {
+pub(crate) fn readable_name(name: &str) -> String {
     printable::line(name)
 }
 

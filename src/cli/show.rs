@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let (target, rest) = Target::with_rest(&repository.store, &arguments.target)?;
     let view = target.view(&repository.store)?;
     match rest {
-        None if output.json => output.value(&RunDocument::of(&view, &target.reference)),
+        None if output.json => output.value(&RunDocument::new(&view, &target.reference)),
         None => {
             print_run(&view, &target.reference, &repository.store, output);
             saved::print(&Saved::all(&repository.store, &view)?, output);
@@ -150,7 +150,7 @@ fn row(step: &Step<'_>, state: &RunState) -> Vec<Cell> {
 /// Returns the reason of an entry, or what it says about the driver.
 fn reason_of(step: &Step<'_>) -> String {
     match &step.link.entry.event {
-        Event::ItemFired(e) => Holder::of(e).map(|holder| holder.to_string()).unwrap_or_default(),
+        Event::ItemFired(e) => Holder::from_fired(e).map(|holder| holder.to_string()).unwrap_or_default(),
         Event::ItemRequeued(e) if e.because.is_some() => format_takeover(e),
         _ => step.reason.clone().unwrap_or_default(),
     }
@@ -176,7 +176,7 @@ fn block_rows(step: &Step<'_>) -> Vec<Vec<Cell>> {
             vec![
                 format!("  #{} [{}]", step.attempt, block.ordinal).into(),
                 block.kind.to_string().into(),
-                Cell::default().and(block.status.word(), shade::of(block.status.word())),
+                Cell::default().and(block.status.word(), shade::for_word(block.status.word())),
                 ended(block.exit).into(),
                 table::duration(block.duration_ms).into(),
                 found.unwrap_or_default().into(),
@@ -217,9 +217,9 @@ impl Shown<'_> {
         }
         lines.extend(item.goal().map(|goal| format!("goal       {}", printable::line(goal))));
         if let Some(summary) = self.record.steps.iter().rev().find_map(|step| step.summary) {
-            let mut said = summary.lines().map(str::trim_end);
-            lines.push(format!("summary    {}", said.next().unwrap_or_default()));
-            lines.extend(said.map(|line| format!("           {line}")));
+            let mut summary_lines = summary.lines().map(str::trim_end);
+            lines.push(format!("summary    {}", summary_lines.next().unwrap_or_default()));
+            lines.extend(summary_lines.map(|line| format!("           {line}")));
         }
         let claims = self.record.steps.iter().rev().find_map(|step| step.claims.as_ref());
         lines.extend(claims.into_iter().flat_map(claim_lines));
@@ -307,8 +307,8 @@ impl Shown<'_> {
         rows.extend(manifest.verify.as_deref().map(|argv| row("verify", words(argv))));
         rows.push(row("timeout", format!("{}s", manifest.timeout)));
         let sockets = if manifest.claims.sockets.is_some() { "; the user's sockets were reachable" } else { "" };
-        let said = if manifest.claims.sandbox == NONE { ", not confined" } else { sockets };
-        rows.push(row("sandbox", format!("{}{said}", manifest.claims.sandbox)));
+        let confinement = if manifest.claims.sandbox == NONE { ", not confined" } else { sockets };
+        rows.push(row("sandbox", format!("{}{confinement}", manifest.claims.sandbox)));
         rows.extend(manifest.claims.home.map(|_| row("access", "home: real".to_owned())));
         let places = manifest.places().into_iter().filter(|(_, places)| !places.is_empty());
         rows.extend(places.map(|(name, places)| {

@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     };
     let remote = remote.last;
     if output.json {
-        output.value(&Status::of(&view).with_remote(remote));
+        output.value(&Status::from_view(&view).with_remote(remote));
     } else if !is_graph {
         status::print_table(&view, &repository.store, output);
     } else if !output.is_terminal() {

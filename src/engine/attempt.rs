@@ -200,26 +200,26 @@ fn wind_up(
     mut finished: Finished,
 ) -> Finished {
     let host = &job.host(host);
-    match store_transcript(host, transcript, &mut finished.kept) {
-        Ok(kept) => finished.result.transcript = Some(kept),
+    match store_transcript(host, transcript, &mut finished.guard) {
+        Ok(stored) => finished.result.transcript = Some(stored),
         Err(verdict) => finished.result.verdict = verdict,
     }
     let mut has_left_out = false;
     if matches!(finished.result.verdict, Verdict::Done) {
         match products::take(&workspace, host, job, finished.captured.take()) {
-            Ok(taken) => {
-                finished.result.notes.extend(taken.notes(job));
+            Ok(captured) => {
+                finished.result.notes.extend(captured.notes(job));
                 // The user's own work tree keeps them.
-                has_left_out = !taken.left_out.is_empty() && job.spec.origin.here().is_none();
-                finished.result.products = taken.products;
-                finished.result.excluded.extend(taken.excluded);
+                has_left_out = !captured.left_out.is_empty() && job.spec.origin.here().is_none();
+                finished.result.products = captured.products;
+                finished.result.excluded.extend(captured.excluded);
                 finished
                     .result
                     .excluded
-                    .extend(taken.left_out.iter().map(|folder| format!("{}/", folder.trim_matches('"'))));
+                    .extend(captured.left_out.iter().map(|folder| format!("{}/", folder.trim_matches('"'))));
                 finished.result.excluded.sort();
                 finished.result.excluded.truncate(MOST_EXCLUDED);
-                finished.kept.join(taken.kept);
+                finished.guard.join(captured.guard);
                 if finished.is_patch_changed() {
                     finished.result.verdict = Verdict::failed("the patch changed while it was checked");
                     finished.result.products = BTreeMap::new();
@@ -246,7 +246,7 @@ fn wind_up(
                     .notes
                     .extend(salvaged.iter().flat_map(|saved| saved.messages(&job.spec.item, job.spec.attempt)));
                 finished.result.salvaged = salvaged.as_ref().map(|salvaged| salvaged.tree);
-                salvaged.into_iter().for_each(|salvaged| finished.kept.join(salvaged.kept));
+                salvaged.into_iter().for_each(|salvaged| finished.guard.join(salvaged.guard));
                 left.saved = true;
             }
             Err(error) => {
@@ -294,7 +294,7 @@ fn save_commits(workspace: &Workspace, host: &Host, finished: &mut Finished) -> 
     finished.result.notes.extend(stray.sentences.iter().map(|sentence| format!("{item}: {sentence}")));
     if let Some(bundle) = stray.bundle {
         finished.result.commits = Some(bundle);
-        finished.kept.join(stray.kept);
+        finished.guard.join(stray.guard);
         let place = format!("{}:{}", format::salvage_ref(&workspace.run), format::commits_path(item, attempt));
         finished.result.notes.push(format!("{item}: these commits are saved in {place}"));
     }

@@ -124,7 +124,7 @@ pub(super) fn works_here(item: &Item) -> bool {
 /// Returns the subagent that an item names, or the default one.
 fn subagent_of<'n>(item: &'n Item, config: &'n Config) -> Option<&'n str> {
     match item.inputs.get("subagent") {
-        Some(named) => named.as_str(),
+        Some(value) => value.as_str(),
         None => default_subagent(config.registered_subagents().map(String::as_str)),
     }
 }

@@ -105,7 +105,7 @@ struct Driver<'a> {
     /// When the declined items were last tried.
     retried: Instant,
     /// Notes that the operator already has.
-    told: BTreeSet<String>,
+    reported: BTreeSet<String>,
     /// The condition of this machine that prevents further attempts.
     short: Option<Short>,
     /// Attempts whose work could not be saved for lack of space, and waits in their worktrees.
@@ -198,7 +198,7 @@ impl<'a> Driver<'a> {
             lacks: BTreeMap::new(),
             renewed: Instant::now(),
             retried: Instant::now(),
-            told: BTreeSet::new(),
+            reported: BTreeSet::new(),
             unfiled: Vec::new(),
             short: None,
             unsaved: BTreeSet::new(),

@@ -20,11 +20,11 @@ impl Finished {
     /// Takes over the result of an attempt and its objects.
     pub(super) fn take_over(store: &Store, at: ItemIndex, ended: Ended) -> Self {
         let Ended { mut result, spent } = ended;
-        let kept = KeepGuard::take_over(store, &result.keeps).unwrap_or_else(|error| {
+        let guard = KeepGuard::take_over(store, &result.keeps).unwrap_or_else(|error| {
             let verdict = Verdict::from_error("cannot take over the products: ", &error, Verdict::failed);
             (result.verdict, result.products) = (verdict, std::collections::BTreeMap::new());
             KeepGuard::default()
         });
-        Self { at, result, spent, _kept: kept }
+        Self { at, result, spent, _kept: guard }
     }
 }

@@ -97,7 +97,7 @@ impl Machine {
     /// Reads the configuration and the environment, and probes which sandboxes work here.
     pub(crate) fn new(repository: &Repository, close: bool) -> Result<Self, NoCache> {
         let host = Arc::new(host(repository)?);
-        let program = repository.environment.program.as_deref().map(Attendant::beside);
+        let program = repository.environment.program.as_deref().map(Attendant::next_to);
         let mut ambient = (*repository.environment.variables).clone();
         mise::set_trust(&repository.environment, &config::work_trees(&repository.store), &mut ambient);
         Ok(Self {
@@ -130,7 +130,7 @@ impl Machine {
     pub(crate) fn filters(&self, item: &Item) -> Filters {
         let Ok(resolved) = command::resolve(item, &self.config) else { return Filters::Nowhere };
         match self.confine(&resolved.settings) {
-            Ok(by) => Filters::of(by.map(|by| Inside {
+            Ok(by) => Filters::new(by.map(|by| Inside {
                 by: Arc::new(by),
                 env: command::environment(&self.ambient, &resolved.settings),
                 supervisor: self.supervisor.clone(),
@@ -156,12 +156,12 @@ impl Machine {
         let private =
             agent_folders::copies(settings, &self.environment, &|path: &PathBuf| resolve_path(path, &self.top, home));
         let paths = More {
-            asked: settings.sandbox.unwrap_or(self.config.sandbox),
+            mode: settings.sandbox.unwrap_or(self.config.sandbox),
             home: settings.home.unwrap_or_default(),
             readable: settings.readable.iter().map(|path| resolve_path(path, &self.top, home)).collect(),
             writable: settings.writable.iter().map(|path| resolve_path(path, &self.top, home)).collect(),
             private,
-            named: lines.flat_map(|line| named_in(line, home)).collect(),
+            line_paths: lines.flat_map(|line| named_in(line, home)).collect(),
         };
         Policy { paths, network: settings.network.unwrap_or(self.config.network) }
     }
@@ -275,8 +275,8 @@ fn is_ours(folder: &Path, user: u32) -> bool {
 /// `program` confines them.
 fn sandbox(repository: &Repository, host: &Host, program: Option<&Path>) -> Sandbox {
     let (environment, config, store) = (&repository.environment, &repository.config, &repository.store);
-    let mut asked = config.executors.values().chain(config.subagents.values()).filter_map(|executor| executor.sandbox);
-    if config.sandbox == Asked::None && asked.all(|asked| asked == Asked::None) {
+    let mut modes = config.executors.values().chain(config.subagents.values()).filter_map(|executor| executor.sandbox);
+    if config.sandbox == Asked::None && modes.all(|mode| mode == Asked::None) {
         return Sandbox::none();
     }
     let mut never: Vec<PathBuf> = vec![host.settings.root.clone(), host.settings.private.clone()];
@@ -334,8 +334,8 @@ fn object_dirs(store: &Store, submodules: bool) -> Vec<PathBuf> {
 /// the home directory.
 fn moved_xdg(environment: &Environment) -> Vec<(&'static str, PathBuf)> {
     let home = environment.variable("HOME").map(PathBuf::from).unwrap_or_default();
-    let named = XDG.into_iter().filter_map(|(name, usual)| Some((usual, absolute(environment, name)?)));
-    named.filter(|(usual, folder)| *folder != home.join(usual) && !home.starts_with(folder)).collect()
+    let moved = XDG.into_iter().filter_map(|(name, usual)| Some((usual, absolute(environment, name)?)));
+    moved.filter(|(usual, folder)| *folder != home.join(usual) && !home.starts_with(folder)).collect()
 }
 
 /// Returns the files that git or this program reads or runs by the user's configuration: the files
@@ -346,10 +346,10 @@ fn configured_files(outside: &config::Outside, home: Option<&Path>, git_folder: 
     // A relative path stays relative here, and is dropped below.
     // A value can have a program after `!`, or a name before `:`.
     let values = outside.values.iter().map(|value| value.replace(['!', ':'], " "));
-    let named = values.flat_map(|value| named_in(&value, home));
+    let from_values = values.flat_map(|value| named_in(&value, home));
     let defaults = git_folder.into_iter().flat_map(|folder| GIT_DEFAULTS.map(|name| folder.join(name)));
     let files = outside.files.iter().chain(&outside.places).map(|path| resolve_path(path, Path::new(""), home));
-    files.chain(named).chain(defaults).filter(|path| path.is_absolute()).collect()
+    files.chain(from_values).chain(defaults).filter(|path| path.is_absolute()).collect()
 }
 
 /// Resolves a path in a setting: `~` is the home directory, and relative paths start at `top`.

@@ -98,8 +98,8 @@ pub struct Unsettled {
 
 impl Repository {
     /// Opens a run to drive it on this machine.
-    pub fn drivable(&self, run: &RunId, wanted: &DriveOptions) -> Result<Drivable<'_>, AnyError> {
-        let course = self.course(run, wanted)?;
+    pub fn drivable(&self, run: &RunId, options: &DriveOptions) -> Result<Drivable<'_>, AnyError> {
+        let course = self.course(run, options)?;
         let tip = course.shared().map(|remote| self.join_patiently(run, remote)).transpose()?;
         let mut open = self.opened_here(run).map_err(|denied| denied.lacking(&[Role::Work]))?;
         if open.state.shared.is_some() && tip.is_none() && !open.state.sealed {
@@ -112,7 +112,7 @@ impl Repository {
         }
         self.expect_unrevoked(&open)?;
         let mut joining = tip.map(|tip| self.joining(&mut open, tip)).transpose()?;
-        if let Some(joining) = joining.as_mut().filter(|_| wanted.transcripts) {
+        if let Some(joining) = joining.as_mut().filter(|_| options.transcripts) {
             let heartbeat = Duration::from_millis(open.state.shared.unwrap_or(joining.times).heartbeat);
             let interval = transcript_push::LONGEST.min(heartbeat * 2);
             let (tip, store, run) = (joining.tip.clone(), self.store.clone(), run.clone());
@@ -124,14 +124,14 @@ impl Repository {
         let is_recording = recorded.is_some();
         let configured = recorded.map(|config| self.with_config(config)).transpose()?;
         // A recording ends with its command, whatever came of it.
-        let close = wanted.close || is_recording;
+        let close = options.close || is_recording;
         let mut machine = Machine::new(configured.as_ref().unwrap_or(self), close)?;
-        (machine.jobs, machine.manner) = (wanted.jobs, wanted.manner);
-        (machine.waits, machine.is_recording) = (wanted.wait, is_recording);
-        if wanted.take_left {
+        (machine.jobs, machine.manner) = (options.jobs, options.manner);
+        (machine.waits, machine.is_recording) = (options.wait, is_recording);
+        if options.take_left {
             machine.left = left::left_by(&machine.host, run, &open.state).map_err(drive::Error::from)?;
         }
-        if wanted.reuse {
+        if options.reuse {
             machine.reusable = Some(self.reusable(run)?);
         }
         check_schemas(&open, &machine.schemas)?;
@@ -153,7 +153,7 @@ impl Repository {
         let via = Via::new(tip.clone(), open.id(), Some(identity.id.clone()), self.config.via_interval);
         open.share_via(via)?;
         let sharing = Sharing::read(&self.store, open.id());
-        let home = Home::of(&self.store).map_err(sharing::Error::Record)?;
+        let home = Home::find(&self.store).map_err(sharing::Error::Record)?;
         let before = sharing.as_ref().and_then(|sharing| sharing.driver.clone());
         let drivers = OwnDrivers::followed_by(before, identity.id.clone(), home);
         let predecessors = drivers.earlier.clone();
@@ -237,9 +237,9 @@ impl Drivable<'_> {
     /// Returns further remarks on how this machine confines the workers of the run.
     pub fn remarks(&self) -> Vec<String> {
         let items = self.open.state.graph.items().iter();
-        let named: BTreeMap<_, &Item> =
+        let distinct: BTreeMap<_, &Item> =
             items.map(|item| ((&item.executor, item.inputs.get("subagent").and_then(Value::as_str)), item)).collect();
-        let executors = named.values().filter_map(|item| command::resolve(item, &self.machine.config).ok());
+        let executors = distinct.values().filter_map(|item| command::resolve(item, &self.machine.config).ok());
         let mut remarks: BTreeSet<String> = self.machine.host.remark.iter().cloned().collect();
         for resolved in executors {
             let by = self.machine.confine(&resolved.settings).ok().flatten();

@@ -29,7 +29,7 @@ impl Batch {
     /// Adds the end of an attempt: done, failed, or to be retried.
     pub(super) fn finished(&mut self, state: &RunState, finished: &Finished, attempts_left: bool, now: Moment) {
         let at = finished.at;
-        let transcript = finished.result.transcript.as_ref().map(|kept| kept.transcript);
+        let transcript = finished.result.transcript.as_ref().map(|stored| stored.transcript);
         let ended = |reason: Again, detail: &str, not_before: Option<Moment>| ItemEnded {
             detail: Some(detail.to_owned()),
             exit: finished.result.exit,

@@ -24,7 +24,7 @@ pub(super) const MOST_NAMED: usize = 10;
 pub(super) struct Taken {
     pub(super) products: BTreeMap<ProductKey, Product>,
     /// Keeps the objects until a ref reaches them.
-    pub(super) kept: KeepGuard,
+    pub(super) guard: KeepGuard,
     /// Repositories in the worktree that no product includes.
     pub(super) left_out: Vec<String>,
     /// Paths that the agent left behind and the patch omits.
@@ -74,7 +74,7 @@ pub(super) fn take(
     }
     expect_promised(host, &job.handles.schemas, &job.spec.promised, &products)?;
     large::take_over(workspace, &captured.large).map_err(|error| capture_failed(&error))?;
-    Ok(Taken { products, kept: captured.kept, left_out: captured.left_out, excluded: captured.excluded })
+    Ok(Taken { products, guard: captured.guard, left_out: captured.left_out, excluded: captured.excluded })
 }
 
 /// Rejects an output at a path that is reserved for the changes to a submodule.
@@ -138,7 +138,7 @@ fn expect_promised(
                 .map_err(|unfit| Verdict::failed(format!("the product {key} is not as declared: {unfit}")))?;
         }
     }
-    match promised.wanted.iter().find(|(key, _)| !products.contains_key(key)) {
+    match promised.required.iter().find(|(key, _)| !products.contains_key(key)) {
         Some((key, by)) => Err(Verdict::failed(format!("the product {key} is missing, which {by} needs"))),
         None => Ok(()),
     }

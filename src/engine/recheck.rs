@@ -14,10 +14,10 @@ use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::entry::{Event, ItemReconciled, Outcome, Verified, VerifiedBy};
 use crate::model::item_index::ItemIndex;
+use crate::model::last_lines::last_lines;
 use crate::model::manifest::{self, Manifest};
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::Selector;
-use crate::model::said::last_lines;
 use crate::model::state::Phase;
 use crate::model::words::words;
 use crate::repository::Repository;
@@ -65,8 +65,8 @@ pub struct Rechecked {
 }
 
 impl Rechecked {
-    fn of(items: Vec<ItemResult>) -> Self {
-        let count = |wanted| items.iter().filter(|item| item.result == wanted).count();
+    fn new(items: Vec<ItemResult>) -> Self {
+        let count = |result| items.iter().filter(|item| item.result == result).count();
         let counts = [Verdict::Same, Verdict::Different, Verdict::Cannot].map(|verdict| (verdict, count(verdict)));
         let counts = counts.iter().filter(|(_, count)| *count > 0);
         let detail = counts.map(|(verdict, count)| format!("{count} {}", verdict.as_str())).collect::<Vec<_>>();
@@ -159,7 +159,7 @@ impl Recheck<'_> {
     pub fn commands(&self) -> Vec<Shown> {
         self.checks
             .iter()
-            .filter_map(|(recorded, ready)| Some(ready.as_ref().ok()?.shown(&recorded.manifest)))
+            .filter_map(|(recorded, ready)| Some(ready.as_ref().ok()?.describe(&recorded.manifest)))
             .collect()
     }
 
@@ -202,7 +202,7 @@ impl Recheck<'_> {
         if is_any_ready {
             host.leave(&run.run).map_err(Error::Workspace)?;
         }
-        Ok(Some(Rechecked::of(items)))
+        Ok(Some(Rechecked::new(items)))
     }
 }
 
@@ -253,8 +253,9 @@ fn compare(
 fn transcript(repository: &Repository, run: &VerifiedRun, item: &ItemId) -> Option<String> {
     let store = &repository.store;
     let target = Target { run: run.run.clone(), reference: run.head.name.clone() };
-    let piece =
-        |kind: &str| PieceName::find(store, &format!("{}/{item}:{kind}", target.name())).ok()?.of(store, run).ok();
+    let piece = |kind: &str| {
+        PieceName::find(store, &format!("{}/{item}:{kind}", target.name())).ok()?.find_blob(store, run).ok()
+    };
     let blob = piece("check").or_else(|| piece("transcript"))?;
     blob.map_or_else(|| Some(String::new()), |blob| Some(last_lines(&blob.read(store).ok()?)))
 }

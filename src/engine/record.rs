@@ -101,7 +101,7 @@ pub struct Lacks {
 /// A run to submit under some id.
 struct Draft<'a> {
     plan: &'a dyn Fn(&RunId) -> serde_json::Value,
-    wanted: Wanted,
+    options: Wanted,
 }
 
 impl Repository {
@@ -117,7 +117,7 @@ impl Repository {
         startable::expect(self, recording, &decided, head, directory.as_ref())?;
         let base = recording.here.map(|here| self.base_here(here)).transpose()?;
         let plan = |run: &RunId| plan::of_command(run, recording, (&decided, &known.protect), directory.as_ref());
-        let draft = Draft { plan: &plan, wanted: Wanted { base, recorded: true, ..Wanted::default() } };
+        let draft = Draft { plan: &plan, options: Wanted { base, recorded: true, ..Wanted::default() } };
         let submitted = self.submit_recording(run, &draft)?;
         let manner = if recording.here.is_some() { Manner::Here } else { Manner::Worktrees };
         let (agent, lacks) = (decided.agent.clone(), agent::lacks(recording));
@@ -136,8 +136,8 @@ impl Repository {
             snapshot::first_parents(&self.store, range, self.config.max_items).map_err(Error::Snapshot)?;
         let items = plan::of_claims(&self.store, base, &claims, goal)?;
         let plan = |run: &RunId| plan::of_items(run, &items);
-        let wanted = Wanted { base: Some(base.to_string()), claimed: true, ..Wanted::default() };
-        let submitted = self.submit_recording(run, &Draft { plan: &plan, wanted })?;
+        let options = Wanted { base: Some(base.to_string()), claimed: true, ..Wanted::default() };
+        let submitted = self.submit_recording(run, &Draft { plan: &plan, options })?;
         let (manner, known) = (Manner::Commits, KnownFiles::default());
         Ok(submitted.map(|submission| Begun { submission, manner, known, agent: None, lacks: None }))
     }
@@ -176,13 +176,13 @@ impl Repository {
         let own = self.own_fingerprint().unwrap_or_default();
         let plan = (draft.plan)(&id("x")?).to_string();
         let parts = [own.as_bytes(), now.as_bytes(), plan.as_bytes(), &[attempt], &chance[..]];
-        Ok(id(&letters(Digest::of(&parts.join(&0))))?)
+        Ok(id(&letters(Digest::compute(&parts.join(&0))))?)
     }
 
     fn submit_named(&self, run: &RunId, draft: &Draft<'_>) -> Result<Result<Submission, Problems>, AnyError> {
         let bytes = serde_json::to_vec(&(draft.plan)(run)).expect("a JSON object serialises");
         let submitted =
-            self.submit(&bytes, PathBuf::new(), &draft.wanted).map_err(|error| match error.downcast_ref() {
+            self.submit(&bytes, PathBuf::new(), &draft.options).map_err(|error| match error.downcast_ref() {
                 Some(submit::Error::Different(run)) => Error::Taken(run.clone()).into(),
                 _ => error,
             })?;
@@ -208,19 +208,19 @@ impl Repository {
 
     /// Returns the base of a command in the user's own work tree: `HEAD`, or a commit of its state.
     fn base_here(&self, here: Here) -> Result<String, AnyError> {
-        let beside = [self.config.inputs.as_str(), self.config.outputs.as_str()];
+        let excluded = [self.config.inputs.as_str(), self.config.outputs.as_str()];
         let (head, _) = work_tree::head(&self.store).map_err(Error::WorkTree)?.ok_or(submit::Error::Unborn)?;
         let usual = machine::user_folder(&self.environment, "XDG_CONFIG_HOME", ".config");
         let rules =
             IgnoreRules::read(&self.store, usual.map(|folder| folder.join("git/ignore"))).map_err(Error::Snapshot)?;
         let snapshot = Snapshot::new(&self.store, head).map_err(Error::Snapshot)?;
-        let changed = snapshot.changed(&rules, &beside).map_err(Error::Snapshot)?;
+        let changed = snapshot.changed(&rules, &excluded).map_err(Error::Snapshot)?;
         if changed.is_empty() {
             return Ok(head.to_string());
         }
         if here == Here::Clean {
-            let named: Vec<String> = changed.iter().map(|path| path.display().to_string()).collect();
-            return Err(Error::Dirty(printable::first_of(&named, NAMED)).into());
+            let names: Vec<String> = changed.iter().map(|path| path.display().to_string()).collect();
+            return Err(Error::Dirty(printable::first_of(&names, NAMED)).into());
         }
         // Sealed files can be pushed.
         let gate = self.gate();
@@ -238,7 +238,7 @@ impl Repository {
             gate.check_reader(&path.display().to_string(), &mut content)
                 .map_err(|error| Error::Read(place.clone(), error))??;
         }
-        Ok(snapshot::commit(&self.store, &beside).map_err(Error::Snapshot)?.to_string())
+        Ok(snapshot::commit(&self.store, &excluded).map_err(Error::Snapshot)?.to_string())
     }
 }
 

@@ -71,21 +71,21 @@ pub(super) fn clear_some(
             Ok(Some(saved)) => {
                 notes.extend(saved.messages(&item, attempt));
                 let is_whole = saved.is_whole();
-                let Salvaged { tree, kept: _kept, .. } = saved;
+                let Salvaged { tree, guard: _kept, .. } = saved;
                 let path = format::transcript_path(&item, attempt);
                 transcript_refs::add(&host.store, &format::salvage_ref(run), &[(path, Edit::Tree(tree))])
                     .map_err(Error::Keep)?;
                 notes.push(format!("{item}: the work of attempt {attempt} was saved to {}", format::salvage_ref(run)));
                 if !(is_whole && has_all_commits) {
-                    let aside = workspace.set_aside()?;
-                    notes.push(stays(&item, attempt, &aside));
+                    let moved_to = workspace.set_aside()?;
+                    notes.push(stays(&item, attempt, &moved_to));
                     continue;
                 }
             }
             Ok(None) if has_all_commits => {}
             Ok(None) => {
-                let aside = workspace.set_aside()?;
-                notes.push(stays(&item, attempt, &aside));
+                let moved_to = workspace.set_aside()?;
+                notes.push(stays(&item, attempt, &moved_to));
                 continue;
             }
             // The work waits on disk until there is space again.
@@ -93,10 +93,10 @@ pub(super) fn clear_some(
                 return Err(Error::Salvage(Box::new(error)));
             }
             Err(error) => {
-                let aside = workspace.set_aside()?;
-                let (aside, why) = (aside.display(), in_words(&error));
+                let moved_to = workspace.set_aside()?;
+                let (moved_to, why) = (moved_to.display(), in_words(&error));
                 notes.push(format!(
-                    "{item}: the work of attempt {attempt} could not be saved and stays in {aside}: {why}"
+                    "{item}: the work of attempt {attempt} could not be saved and stays in {moved_to}: {why}"
                 ));
                 continue;
             }
@@ -142,7 +142,7 @@ pub(crate) fn discard(host: &Host, run: &RunId, left: Vec<Leftover>, base: Oid) 
 /// something for now.
 fn is_shortage(error: &(dyn std::error::Error + 'static)) -> bool {
     // A failed fork is reported as `WouldBlock`.
-    Shortage::of(error).is_some()
+    Shortage::from_error(error).is_some()
         || causes::chain(error)
             .filter_map(<dyn std::error::Error>::downcast_ref)
             .any(|error: &io::Error| error.kind() == io::ErrorKind::WouldBlock)

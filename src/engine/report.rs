@@ -149,14 +149,14 @@ fn next_line(output: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> 
         }
         any = true;
         let end = buffer.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
-        let taken = end.unwrap_or(buffer.len());
-        is_long |= line.len() + taken > LONGEST;
+        let length = end.unwrap_or(buffer.len());
+        is_long |= line.len() + length > LONGEST;
         if is_long {
             line.clear();
         } else {
-            line.extend_from_slice(&buffer[..taken]);
+            line.extend_from_slice(&buffer[..length]);
         }
-        output.consume(taken);
+        output.consume(length);
         if end.is_some() {
             return Ok(true);
         }

@@ -38,7 +38,7 @@ impl Shortage {
     ///
     /// In git's messages this looks only for the full disk, because workers choose the file names
     /// in them.
-    pub(super) fn of(error: &(dyn Error + 'static)) -> Option<Self> {
+    pub(super) fn from_error(error: &(dyn Error + 'static)) -> Option<Self> {
         let by_kind = causes::chain(error).filter_map(<dyn Error>::downcast_ref).find_map(Self::of_io);
         by_kind.or_else(|| in_words(error).contains("No space left on device").then_some(Self::Space))
     }
@@ -149,7 +149,7 @@ impl fmt::Display for Described<'_> {
 /// the condition that prevents it.
 pub(super) fn probe(folders: &[PathBuf]) -> Result<(), Shortage> {
     match try_all(folders) {
-        Err(error) => Shortage::of(&error).map_or(Ok(()), Err),
+        Err(error) => Shortage::from_error(&error).map_or(Ok(()), Err),
         Ok(()) => Ok(()),
     }
 }
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_condition_of_the_machine_is_no_other_error() {
-        let of = |code: Errno| Shortage::of(&io::Error::from_raw_os_error(code.raw_os_error()));
+        let of = |code: Errno| Shortage::from_error(&io::Error::from_raw_os_error(code.raw_os_error()));
         assert_eq!(of(Errno::NOSPC), Some(Shortage::Space));
         assert_eq!(of(Errno::DQUOT), Some(Shortage::Space));
         assert_eq!(of(Errno::ROFS), Some(Shortage::ReadOnly));
@@ -183,8 +183,8 @@ mod tests {
             assert_eq!(of(other), None, "{other:?}");
         }
         // A worker can name a file so.
-        assert_eq!(Shortage::of(&io::Error::other("Read-only file system")), None);
-        assert_eq!(Shortage::of(&io::Error::other("No space left on device")), Some(Shortage::Space));
+        assert_eq!(Shortage::from_error(&io::Error::other("Read-only file system")), None);
+        assert_eq!(Shortage::from_error(&io::Error::other("No space left on device")), Some(Shortage::Space));
     }
 
     #[test]

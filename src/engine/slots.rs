@@ -85,9 +85,9 @@ impl Slots {
         for (nth, slot) in slots.enumerate() {
             let is_turn =
                 slot.is_turn_of(ticket.as_ref()).map_err(|source| Error { path: slot.dir.clone(), source })?;
-            let taken =
+            let locked =
                 if is_turn { slot.take().map_err(|source| Error { path: slot.dir.clone(), source })? } else { None };
-            let Some(file) = taken else {
+            let Some(file) = locked else {
                 drop(files);
                 if ticket.is_none() {
                     trace::waits_for(slot.dir.display());
@@ -121,7 +121,7 @@ pub(super) fn queue_holders(common_dir: &Path, queue: &str) -> Vec<String> {
 
 /// Returns the folder of a slot. Its name is a digest, because a key can be any text.
 fn slot_dir(common_dir: &Path, kind: &str, key: &str) -> PathBuf {
-    locks::folder(common_dir, kind).join(&Digest::of(key.as_bytes()).hex()[..32])
+    locks::folder(common_dir, kind).join(&Digest::compute(key.as_bytes()).hex()[..32])
 }
 
 impl HeldSlots {

@@ -13,7 +13,7 @@ impl Repository {
     ///
     /// Locks are those of this machine, so a fetched run has no driver here.
     pub fn driven_status(&self, target: &Target, view: &View) -> Status {
-        let mut status = Status::of(view);
+        let mut status = Status::from_view(view);
         if !target.is_own() || status.sealed {
             return status;
         }
@@ -30,11 +30,11 @@ impl Repository {
             .filter(|holders| holders.len() >= command::concurrency(queue, &self.config));
         for item in status.items.iter_mut().filter(|item| item.status == "ready" && !item.awaits_approval) {
             let Some(at) = view.state.graph.position(&item.id) else { continue };
-            let held = view.state.graph.item(at).resource_locks.iter().find_map(|key| {
+            let on_lock = view.state.graph.item(at).resource_locks.iter().find_map(|key| {
                 let holders = slots::lock_holders(&common, key);
                 (!holders.is_empty()).then(|| Awaited { kind: "lock", name: key.clone(), holders })
             });
-            item.waits_for = held
+            item.waits_for = on_lock
                 .or_else(|| in_queue.clone().map(|holders| Awaited { kind: "queue", name: queue.clone(), holders }));
         }
         status

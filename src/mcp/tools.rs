@@ -153,7 +153,7 @@ pub(super) fn tool<P: DeserializeOwned + JsonSchema + 'static, R: Serialize + 's
     run: fn(&Call, &P) -> Result<R, Failure>,
 ) -> Entry {
     Entry {
-        tool: shown::<P>(name, about, effect, forms),
+        tool: describe_tool::<P>(name, about, effect, forms),
         run: Run::Work(Arc::new(move |call: &Call, arguments: JsonObject| {
             answer(&run(call, &read(name, arguments)?)?)
         })),
@@ -166,7 +166,7 @@ pub(super) fn answer(answer: &impl Serialize) -> Result<Value, Failure> {
 }
 
 /// Returns the description of a tool for clients.
-pub(super) fn shown<P: JsonSchema + 'static>(
+pub(super) fn describe_tool<P: JsonSchema + 'static>(
     name: &'static str,
     about: &'static str,
     effect: Effect,

@@ -15,7 +15,7 @@ as_text!(Digest, Oid);
 
 impl Digest {
     /// Hashes `bytes`.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn compute(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 

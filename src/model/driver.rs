@@ -42,7 +42,7 @@ impl DriverId {
     }
 
     /// Returns the id of these random bytes.
-    pub fn of(random: [u8; DIGITS / 2]) -> Self {
+    pub fn from_random(random: [u8; DIGITS / 2]) -> Self {
         Self(hex(&random))
     }
 

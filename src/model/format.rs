@@ -181,7 +181,7 @@ pub fn leaf_hash(bytes: &[u8]) -> Digest {
 
 /// Returns the digest of a value's canonical form.
 pub fn digest_of<T: Serialize>(value: &T) -> Digest {
-    Digest::of(&canonical(value))
+    Digest::compute(&canonical(value))
 }
 
 /// Returns `refs/handoff/runs/<run>`.
@@ -353,7 +353,7 @@ pub fn pipeline_path(digest: Digest) -> String {
 /// Returns the paths of a product from outside and of its evidence, by its name in entry 0:
 /// `imports/<sha256(name)>/product` and `imports/<sha256(name)>/evidence.json`.
 pub fn import_paths(name: &str) -> [String; 2] {
-    let folder = Digest::of(name.as_bytes()).hex();
+    let folder = Digest::compute(name.as_bytes()).hex();
     ["product", "evidence.json"].map(|file| format!("{IMPORTS}/{folder}/{file}"))
 }
 
@@ -377,5 +377,5 @@ pub fn product_path(key: &ProductKey) -> String {
 }
 
 fn fan(name: &str) -> String {
-    Digest::of(name.as_bytes()).hex()[..2].to_owned()
+    Digest::compute(name.as_bytes()).hex()[..2].to_owned()
 }

@@ -29,8 +29,8 @@ pub fn items(state: &RunState, rule: &Rule, several: &Several) -> Result<Vec<Ite
     }
     let mut items = growth.items;
     items.sort_by(|one, other| one.id.cmp(&other.id));
-    let mut taken = BTreeSet::new();
-    if let Some(twice) = items.iter().find(|item| !taken.insert(&item.id)) {
+    let mut ids = BTreeSet::new();
+    if let Some(twice) = items.iter().find(|item| !ids.insert(&item.id)) {
         return Err(format!("there would be two items {:?}", twice.id.as_str()));
     }
     // An item to be replaced may be retrying, and will end soon.

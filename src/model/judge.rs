@@ -66,9 +66,9 @@ pub fn acts<E>(
     {
         return Ok(None);
     }
-    let seen = state.seen(rule);
-    let Some(act) = act(state, rule, &seen) else { return Ok(None) };
-    if !every(&own_checks(state, rule, &act)) || !every(&document_checks(state, rule, &seen, read)?) {
+    let documents = state.latest_documents(rule);
+    let Some(act) = act(state, rule, &documents) else { return Ok(None) };
+    if !every(&own_checks(state, rule, &act)) || !every(&document_checks(state, rule, &documents, read)?) {
         return Ok(None);
     }
     Ok(Some(act))
@@ -159,9 +159,9 @@ pub fn judge<E>(
     rule: &Rule,
     read: impl FnMut(&FilePath, &Revision) -> Result<Vec<u8>, E>,
 ) -> Result<Judgement, E> {
-    let seen = state.seen(rule);
-    let act = act(state, rule, &seen);
-    let mut checks = document_checks(state, rule, &seen, read)?;
+    let documents = state.latest_documents(rule);
+    let act = act(state, rule, &documents);
+    let mut checks = document_checks(state, rule, &documents, read)?;
     checks.extend(rule.when.items.iter().map(|condition| condition.check(state)));
     if let Some(act) = &act {
         checks.extend(own_checks(state, rule, act));
@@ -170,13 +170,13 @@ pub fn judge<E>(
 }
 
 /// Returns the effect of a rule whose requirements are met.
-fn act(state: &RunState, rule: &Rule, seen: &BTreeMap<FilePath, Seen>) -> Option<Act> {
+fn act(state: &RunState, rule: &Rule, documents: &BTreeMap<FilePath, Seen>) -> Option<Act> {
     let conclude = |outcome: &str, detail| {
         let (rule, outcome) = (rule.id().clone(), outcome.to_owned());
         Act::Conclude(RunConcluded { rule, outcome, detail })
     };
     match &rule.then {
-        Then::One(_) => rule.item(seen).map(|item| Act::Create(vec![item])),
+        Then::One(_) => rule.item(documents).map(|item| Act::Create(vec![item])),
         Then::Several(several) => match grow::items(state, rule, several) {
             Ok(items) if items.is_empty() => None,
             Ok(items) => Some(Act::Create(items)),
@@ -192,9 +192,9 @@ fn own_checks(state: &RunState, rule: &Rule, act: &Act) -> Vec<Check> {
     let items = match act {
         Act::Create(items) => items,
         Act::Conclude(concluded) => {
-            let said = state.has_concluded(rule.id());
-            let not = if said { "" } else { "not " };
-            return vec![Check::new(!said, format!("{} was {not}said yet", concluded.outcome))];
+            let has_concluded = state.has_concluded(rule.id());
+            let not = if has_concluded { "" } else { "not " };
+            return vec![Check::new(!has_concluded, format!("{} was {not}said yet", concluded.outcome))];
         }
     };
     let rounds = state.rounds(rule.id());
@@ -216,10 +216,10 @@ fn own_checks(state: &RunState, rule: &Rule, act: &Act) -> Vec<Check> {
 fn document_checks<E>(
     state: &RunState,
     rule: &Rule,
-    seen: &BTreeMap<FilePath, Seen>,
+    documents: &BTreeMap<FilePath, Seen>,
     mut read: impl FnMut(&FilePath, &Revision) -> Result<Vec<u8>, E>,
 ) -> Result<Vec<Check>, E> {
-    rule.checks(seen, |name| {
+    rule.checks(documents, |name| {
         let revision = state.documents.latest(name).expect("it was seen");
         state.values.get(&state.rules, name, revision, || read(name, revision))
     })

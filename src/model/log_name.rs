@@ -33,12 +33,12 @@ written_as_text!(LogName);
 
 impl LogName {
     /// The first log of a key.
-    pub fn of(fingerprint: &str) -> Self {
+    pub fn from_fingerprint(fingerprint: &str) -> Self {
         Self { key: fingerprint.to_owned(), entry: None }
     }
 
     /// A further log of a key, with the first differing entry.
-    pub fn apart(fingerprint: &str, entry: Digest) -> Self {
+    pub fn with_entry(fingerprint: &str, entry: Digest) -> Self {
         Self { key: fingerprint.to_owned(), entry: Some(entry.hex()[..DIGITS].to_owned()) }
     }
 
@@ -74,7 +74,7 @@ impl LogName {
 
     /// Returns true if a log with these entries can have this name.
     pub fn fits(&self, mut entries: impl Iterator<Item = Digest>) -> bool {
-        self.entry.as_ref().is_none_or(|named| entries.any(|entry| entry.hex().starts_with(named.as_str())))
+        self.entry.as_ref().is_none_or(|prefix| entries.any(|entry| entry.hex().starts_with(prefix.as_str())))
     }
 
     /// Returns `refs/handoff/archives/<name>`: archives have the same names.

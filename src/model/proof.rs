@@ -100,10 +100,10 @@ impl Proof {
     pub fn parse(bytes: &[u8]) -> Result<Self, Problem> {
         let value = json::parse(bytes).map_err(|problems| problems[0].clone())?;
         let wrong = |why: String| Problem::new(Code::WrongType, &JsonPath::root(), why);
-        let said = format::canonical(&value);
+        let written = format::canonical(&value);
         // Consumes the value, because two would exceed the memory limit.
         let proof = Self::deserialize(value).map_err(|e| wrong(e.to_string()))?;
-        if format::canonical(&proof) != said {
+        if format::canonical(&proof) != written {
             return Err(wrong("a field is null, empty, or an array in the place of an object".to_owned()));
         }
         let are_under_root = proof.admitted.iter().chain([&proof.first]).all(|signed| signed.path.is_some());

@@ -54,7 +54,7 @@ impl RunSubmitted {
 
     /// Returns the keys that may seal from entry 0 on, in order; their logs name the run.
     pub fn sealers(&self) -> Vec<String> {
-        let keys = Keys::of(self);
+        let keys = Keys::from_submitted(self);
         self.roles.keys().filter(|key| keys.has(key, Role::Seal)).cloned().collect()
     }
 }

@@ -61,9 +61,9 @@ fn listen(then: impl FnOnce(i32) + Send + 'static) {
 fn signals() -> Vec<(i32, tokio::signal::unix::Signal)> {
     use tokio::signal::unix::{SignalKind, signal};
     let ignored = ignored();
-    let wanted = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].into_iter();
-    let wanted = wanted.filter(|kind| ignored >> (kind.as_raw_value() - 1) & 1 == 0);
-    wanted.filter_map(|kind| Some((kind.as_raw_value(), signal(kind).ok()?))).collect()
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].into_iter();
+    let kinds = kinds.filter(|kind| ignored >> (kind.as_raw_value() - 1) & 1 == 0);
+    kinds.filter_map(|kind| Some((kind.as_raw_value(), signal(kind).ok()?))).collect()
 }
 
 /// Returns the ignored signals as a bit set, or `None` if unknown.

@@ -198,15 +198,15 @@ mod tests {
     #[test]
     fn a_long_cell_makes_no_other_line_long() {
         let row = |first: &str| vec![first.to_owned(), "b".to_owned()];
-        let told = lines(&[row("a"), row(&"x".repeat(WIDEST)), row(&"y".repeat(1 << 20))]);
-        assert_eq!(told[0], format!("a{}b", " ".repeat(WIDEST + 1)));
-        assert_eq!(told[2], format!("{}…  b", "y".repeat(LONGEST)));
+        let printed = lines(&[row("a"), row(&"x".repeat(WIDEST)), row(&"y".repeat(1 << 20))]);
+        assert_eq!(printed[0], format!("a{}b", " ".repeat(WIDEST + 1)));
+        assert_eq!(printed[2], format!("{}…  b", "y".repeat(LONGEST)));
     }
 
     #[test]
     fn colours_move_no_column_and_foreign_words_end_none() {
         let (green, red) = (Some(Color::Green), Some(Color::Red));
-        let told = |color| {
+        let printed = |color| {
             let rows = [
                 vec![Cell::default().and("✓", green).and(" a", None), Cell::default().and("done", green), "".into()],
                 vec![
@@ -217,9 +217,9 @@ mod tests {
             ];
             painted(&rows, color).into_iter().map(String::from).collect::<Vec<_>>()
         };
-        assert_eq!(told(false), ["✓ a    done", "✗ bcd  fai\u{fffd}[0mled  x"]);
+        assert_eq!(printed(false), ["✓ a    done", "✗ bcd  fai\u{fffd}[0mled  x"]);
         let first = "\x1b[32m✓\x1b[0m a    \x1b[32mdone\x1b[0m";
-        assert_eq!(told(true), [first, "\x1b[31m✗\x1b[0m bcd  \x1b[31mfai\u{fffd}[0mled\x1b[0m  x"]);
+        assert_eq!(printed(true), [first, "\x1b[31m✗\x1b[0m bcd  \x1b[31mfai\u{fffd}[0mled\x1b[0m  x"]);
     }
 
     #[test]

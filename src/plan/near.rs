@@ -32,8 +32,8 @@ pub(crate) fn misses(draft: &Draft) -> Vec<String> {
         let keys = item.inputs.iter().flat_map(|inputs| inputs.keys());
         keys.filter_map(move |key| Some((item.path.key("inputs").key(key), nearest(key, executor)?)))
     });
-    let told = keys.map(|(at, meant): (JsonPath, &str)| format!("nothing reads `{at}`; did you mean `{meant}`?"));
-    told.collect()
+    let notes = keys.map(|(at, meant): (JsonPath, &str)| format!("nothing reads `{at}`; did you mean `{meant}`?"));
+    notes.collect()
 }
 
 /// Returns the known key that another resembles without being equal.

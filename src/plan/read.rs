@@ -26,21 +26,21 @@ pub(super) const MAX_TIMEOUT: u64 = 10 * 365 * 86_400;
 
 /// Parses a plan.
 pub(super) fn plan(value: &Value, problems: &mut Problems) -> Option<Draft> {
-    let fields = Fields::of(value, JsonPath::root(), Plan::FIELDS, problems)?;
+    let fields = Fields::read(value, JsonPath::root(), Plan::FIELDS, problems)?;
     let id = id(&fields, RunId::parse, problems);
     Some(Draft::read(&fields, id, problems))
 }
 
 /// Parses an item, or returns `None` if it is not an object.
 pub(super) fn item(value: &Value, at: JsonPath, problems: &mut Problems) -> Option<DraftItem> {
-    let fields = Fields::of(value, at.clone(), Item::FIELDS, problems)?;
+    let fields = Fields::read(value, at.clone(), Item::FIELDS, problems)?;
     let id = id(&fields, ItemId::parse, problems);
     Some(DraftItem::read(&fields, ItemPath(at), id, problems))
 }
 
 /// Parses a rule's item, which has the rule's id.
 pub(super) fn template(value: &Value, at: JsonPath, rule: Option<&str>, problems: &mut Problems) -> Option<DraftItem> {
-    let fields = Fields::of(value, at.clone(), &Item::FIELDS[1..], problems)?;
+    let fields = Fields::read(value, at.clone(), &Item::FIELDS[1..], problems)?;
     Some(DraftItem::read(&fields, ItemPath(at), rule.map(str::to_owned), problems))
 }
 
@@ -101,14 +101,14 @@ pub(super) fn strings(fields: &Fields<'_>, key: &str, problems: &mut Problems) -
 
 pub(super) fn locks(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> Vec<Option<String>> {
     let list = fields.list(key, problems).unwrap_or_default();
-    let mut seen = BTreeSet::new();
+    let mut distinct = BTreeSet::new();
     let mut locks = Vec::new();
     for (index, value) in list.iter().enumerate() {
         let at = fields.at(key).index(index);
         let Some(lock) = read::text(value, &at, problems) else {
             continue;
         };
-        if seen.insert(lock) {
+        if distinct.insert(lock) {
             locks.push(Some(lock.to_owned()));
         } else {
             let message = format!("the lock key {lock:?} stands here twice");
@@ -145,7 +145,7 @@ fn one_rule(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Pro
 }
 
 fn exceptions(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<ProtectRule> {
-    let fields = Fields::of(value, at.clone(), &[EXCEPT], problems)?;
+    let fields = Fields::read(value, at.clone(), &[EXCEPT], problems)?;
     fields.required(EXCEPT, problems);
     let list = fields.list(EXCEPT, problems)?.iter().enumerate();
     let except = list.map(|(index, value)| pathspec(value, &fields.at(EXCEPT).index(index), problems));
@@ -188,7 +188,7 @@ pub(super) fn needs(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> 
     let mut needs = BTreeMap::new();
     for (key, value) in map {
         file_key(key, &at, problems);
-        if let Some(need) = Fields::of(value, at.key(key), Need::FIELDS, problems) {
+        if let Some(need) = Fields::read(value, at.key(key), Need::FIELDS, problems) {
             needs.insert(key.clone(), read_need(&need, problems));
         }
     }

@@ -44,7 +44,7 @@ impl Hidden<'_> {
 
     /// Returns the files above the folder of all worktrees that workers must not read, because they
     /// may contain a credential.
-    pub(super) fn kept(&self, trees: &Path) -> BTreeSet<PathBuf> {
+    pub(super) fn secret_files(&self, trees: &Path) -> BTreeSet<PathBuf> {
         self.real(self.above(trees).into_iter()).into_iter().filter(|file| !is_harmless(file)).collect()
     }
 

@@ -371,7 +371,7 @@ mod tests {
         let around = Surroundings { worked: vec![shared.clone()], ..Surroundings::default() };
         let path = shared.join("deep/in/file");
         let more = More { readable: vec![path.clone(), shared.join("deep/in")], ..More::default() };
-        let policy = ExecutorPolicy::of(&around, &more).expect("nothing is refused");
+        let policy = ExecutorPolicy::new(&around, &more).expect("nothing is refused");
         fs::rename(shared.join("deep"), top.join("was")).expect("the folder is moved");
         symlink(top.join("was"), shared.join("deep")).expect("a link is made");
         for led in [policy.map.clone().resolve(&path), policy.map.follow(&path)] {

@@ -95,8 +95,8 @@ pub(crate) struct Caches {
 impl Caches {
     /// Finds the caches that a map makes readable; `home` has no links in its path.
     pub(super) fn find(map: &AccessMap, around: &Surroundings, more: &More, home: &Path) -> Self {
-        let asked = more.readable.iter().chain(&more.writable).filter_map(|path| fs::canonicalize(path).ok());
-        let asked: Vec<PathBuf> = asked.collect();
+        let configured = more.readable.iter().chain(&more.writable).filter_map(|path| fs::canonicalize(path).ok());
+        let configured: Vec<PathBuf> = configured.collect();
         let paths: BTreeSet<&str> = TOOLS.caches.iter().map(|place| place.path).collect();
         let mut found = Self {
             has_java: java::is_there(around),
@@ -110,8 +110,9 @@ impl Caches {
             let moved = lines().find_map(|place| place.moved(|name| around.variable(name)).next());
             let moved = moved.or_else(|| around.moved(path));
             let real = fs::canonicalize(moved.unwrap_or_else(|| home.join(path))).ok();
-            let is_asked =
-                |real: &PathBuf| map.access(real) == Access::Write || asked.iter().any(|asked| asked.starts_with(real));
+            let is_asked = |real: &PathBuf| {
+                map.access(real) == Access::Write || configured.iter().any(|configured| configured.starts_with(real))
+            };
             if real.as_ref().is_some_and(is_asked) {
                 continue;
             }
@@ -185,8 +186,8 @@ impl Caches {
     fn private_folders(&self, tree: &Path) -> impl Iterator<Item = (&Path, Option<&Path>)> {
         let has_some = self.all.iter().any(|cache| cache.given == Given::Copied { if_needed: true });
         let needed = if has_some { needed(tree) } else { BTreeSet::new() };
-        let apart = self.all.iter().filter(|cache| cache.given != Given::Over);
-        apart.filter_map(move |cache| {
+        let private = self.all.iter().filter(|cache| cache.given != Given::Over);
+        private.filter_map(move |cache| {
             let is_copied = match cache.given {
                 Given::Copied { if_needed } => !if_needed || needed.contains(&*cache.below),
                 Given::Empty | Given::Over => false,
@@ -200,13 +201,13 @@ impl Caches {
     /// outside for something that the worker has elsewhere, and the last one of each cache that was
     /// copied or omitted.
     pub(super) fn variables(&self) -> BTreeMap<&'static str, PathBuf> {
-        let apart = self.all.iter().filter(|cache| cache.given != Given::Over);
-        let named = apart.flat_map(|cache| {
+        let private = self.all.iter().filter(|cache| cache.given != Given::Over);
+        let variables = private.flat_map(|cache| {
             let last = cache.variables.last().filter(|_| cache.place.is_some());
             let set = cache.variables.iter().filter(|(_, _, is_set)| *is_set);
             set.chain(last).map(|(name, below, _)| (*name, below.clone()))
         });
-        named.chain(self.has_java.then(|| ("GRADLE_USER_HOME", ".gradle".into()))).collect()
+        variables.chain(self.has_java.then(|| ("GRADLE_USER_HOME", ".gradle".into()))).collect()
     }
 
     /// Returns the caches that are too large to copy, so that workers lack them.
@@ -301,12 +302,12 @@ impl Confinement {
     /// Returns remarks for people about the files that workers get here.
     pub fn remarks(&self) -> Vec<String> {
         let tmp = if self.has_own_tmp() {
-            let taken: Vec<&str> = TEMPORARY
+            let unwritable: Vec<&str> = TEMPORARY
                 .into_iter()
                 .filter(|place| Path::new(place).is_dir() && !self.reach.map.is_free(Path::new(place)))
                 .collect();
             let because = "of which a folder of PATH or a setting gives a part";
-            (!taken.is_empty()).then(|| format!("workers cannot write to {}, {because}", taken.join(" and ")))
+            (!unwritable.is_empty()).then(|| format!("workers cannot write to {}, {because}", unwritable.join(" and ")))
         } else {
             Some("without bubblewrap workers cannot write to /tmp and /var/tmp".to_owned())
         };
@@ -317,14 +318,14 @@ impl Confinement {
     /// Describes unreadable settings files above the worktrees, or returns `None`.
     fn kept_above(&self) -> Option<String> {
         let ExecutorPolicy { map, trees, .. } = &*self.reach;
-        let kept = self.hidden(map).kept(trees);
-        let kept: Vec<String> = kept.iter().map(|file| file.display().to_string()).collect();
-        (!kept.is_empty()).then(|| {
+        let files = self.hidden(map).secret_files(trees);
+        let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        (!files.is_empty()).then(|| {
             format!(
                 "workers cannot read {}, which may hold a credential: tools that read settings in every folder above a \
                  worktree fail there; move the credential to another file, or set `handoff.workspace.root` to a folder \
                  elsewhere",
-                kept.join(", ")
+                files.join(", ")
             )
         })
     }

@@ -27,11 +27,11 @@ pub(crate) struct MountIdentity {
 impl MountIdentity {
     /// Identifies the file at a path. Fails if the path contains a link.
     pub(crate) fn at(path: &Path) -> io::Result<Self> {
-        Self::of(path.into(), &open(path)?)
+        Self::read(path.into(), &open(path)?)
     }
 
     /// Identifies an open file. Fails if it is a link.
-    fn of(path: Word, opened: &OwnedFd) -> io::Result<Self> {
+    fn read(path: Word, opened: &OwnedFd) -> io::Result<Self> {
         let stat = rustix::fs::fstat(opened)?;
         if FileType::from_raw_mode(stat.st_mode).is_symlink() {
             return Err(io::Error::other("a link lies there"));
@@ -57,7 +57,7 @@ impl MountIdentity {
     /// Opens it. Fails if it was replaced.
     pub(crate) fn open(&self) -> Result<OwnedFd, Changed> {
         let opened = open(self.path.as_ref()).map_err(|_| Changed(self.path.clone()))?;
-        let now = Self::of(self.path.clone(), &opened).map_err(|_| Changed(self.path.clone()))?;
+        let now = Self::read(self.path.clone(), &opened).map_err(|_| Changed(self.path.clone()))?;
         if self.is(&now) { Ok(opened) } else { Err(Changed(self.path.clone())) }
     }
 

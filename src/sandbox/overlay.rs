@@ -40,7 +40,7 @@ pub(crate) struct Overlay {
 
 impl Overlay {
     /// Describes overlay number `n` of an attempt with the cache folder `scratch`.
-    pub(super) fn of(scratch: &Path, n: usize, lower: &Path) -> io::Result<Self> {
+    pub(super) fn new(scratch: &Path, n: usize, lower: &Path) -> io::Result<Self> {
         let [upper, work, on] = folders(scratch, n).map(|folder| Word::from(&folder));
         Ok(Self { lower: MountIdentity::at(lower)?, upper, work, on })
     }
@@ -128,7 +128,7 @@ pub(super) fn try_out(arguments: &mut impl Iterator<Item = OsString>) -> Option<
     let scratch = PathBuf::from(arguments.next()?);
     enter().ok()?;
     let works = |(n, lower): (usize, OsString)| {
-        let overlay = Overlay::of(&scratch, n, Path::new(&lower)).ok()?;
+        let overlay = Overlay::new(&scratch, n, Path::new(&lower)).ok()?;
         for folder in folders(&scratch, n) {
             fs::create_dir_all(folder).ok()?;
         }

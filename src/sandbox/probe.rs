@@ -113,9 +113,9 @@ impl Sandbox {
                 self.layers.bwrap = Some(version);
             }
             (Ok(output), _) => {
-                let said = String::from_utf8_lossy(&output.stderr);
-                let said: String = said.lines().next().unwrap_or("it says nothing").chars().take(200).collect();
-                self.missing.push(format!("{} does not work here: {said}", NAMES.1));
+                let reason = String::from_utf8_lossy(&output.stderr);
+                let reason: String = reason.lines().next().unwrap_or("it says nothing").chars().take(200).collect();
+                self.missing.push(format!("{} does not work here: {reason}", NAMES.1));
             }
             (Err(error), _) => self.missing.push(format!("{} does not start: {error}", NAMES.1)),
         }
@@ -152,8 +152,8 @@ pub(crate) fn overlays(mut arguments: impl Iterator<Item = OsString>) -> ExitCod
         let bwrap = arguments.next()?;
         let (scratch, working) = overlay::try_out(&mut arguments)?;
         let [_, _, on] = overlay::folders(&scratch, *working.first()?);
-        let said: Vec<String> = working.iter().map(usize::to_string).collect();
-        std::fs::write(scratch.join(WORKING), said.join("\n")).ok()?;
+        let numbers: Vec<String> = working.iter().map(usize::to_string).collect();
+        std::fs::write(scratch.join(WORKING), numbers.join("\n")).ok()?;
         let program = std::fs::read_link("/proc/self/exe").ok()?;
         let mut below = Command::new(bwrap);
         below.args(["--unshare-pid", "--ro-bind", "/", "/", "--bind"]).args([&on, &on]).arg("--").arg(program);
@@ -188,8 +188,8 @@ fn layers(output: &Output) -> Option<(Option<u32>, bool)> {
 
 /// Returns the version in a program's output without its last part: `0.8` for `bubblewrap 0.8.0`.
 fn version(output: &Output) -> Option<String> {
-    let said = String::from_utf8_lossy(&output.stdout);
-    let version = said.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let version = text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
     let parts: Vec<&str> = version.split('.').take(2).collect();
     parts.iter().all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())).then(|| parts.join("."))
 }

@@ -8,7 +8,7 @@ use super::access_map::{Access, AccessMap};
 use super::policy::Surroundings;
 use super::resolve::Led;
 use super::secrets::{beside_programs, in_tool, is_secret};
-use super::tools::{Place, TOOLS, named};
+use super::tools::{Place, TOOLS, split_paths};
 
 /// The most programs of one folder whose links are followed.
 pub(super) const MOST_PROGRAMS: usize = 2000;
@@ -34,7 +34,7 @@ pub(super) struct Programs<'a> {
     /// Home directories, and other folders in which secrets have the same names.
     pub(super) homes: &'a mut Vec<PathBuf>,
     /// Paths that settings name: programs below them are granted with the secrets beside them.
-    pub(super) asked: &'a [PathBuf],
+    pub(super) configured: &'a [PathBuf],
     /// Secrets outside of home directories.
     pub(super) secrets: Vec<PathBuf>,
 }
@@ -57,10 +57,10 @@ impl Programs<'_> {
                 self.add_programs(&folder);
             }
         }
-        for path in TOOLS.finds.iter().flat_map(|name| named(self.around.variable(name).unwrap_or_default())) {
+        for path in TOOLS.finds.iter().flat_map(|name| split_paths(self.around.variable(name).unwrap_or_default())) {
             self.add_found(path);
         }
-        for path in TOOLS.bundles.iter().flat_map(|name| named(self.around.variable(name).unwrap_or_default())) {
+        for path in TOOLS.bundles.iter().flat_map(|name| split_paths(self.around.variable(name).unwrap_or_default())) {
             if let Some(folder) = self.add_named(path) {
                 self.keep_in(&folder);
             }
@@ -212,7 +212,7 @@ impl Programs<'_> {
 
     fn keep(&mut self, found: Vec<PathBuf>) {
         let found = found.into_iter();
-        self.secrets.extend(found.filter(|path| !self.asked.iter().any(|asked| path.starts_with(asked))));
+        self.secrets.extend(found.filter(|path| !self.configured.iter().any(|folder| path.starts_with(folder))));
     }
 
     /// Returns true for a folder that is not searched: a cache, whose modes are its tool's choice,

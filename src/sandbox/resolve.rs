@@ -212,19 +212,19 @@ mod tests {
         let mut forwards = KnownFolders::default();
         let mut backwards = KnownFolders::default();
         let worked = [top.join("a")];
-        let seen = |walk: Walk| format!("{walk:?}");
+        let state = |walk: Walk| format!("{walk:?}");
         let mut lost = 0;
         for path in &paths {
             let walk = Walk::along(path, &worked);
             lost += usize::from(walk.is_lost);
             for _ in 0..2 {
-                assert_eq!(seen(forwards.follow(path, &worked)), seen(walk.clone()), "{}", path.display());
+                assert_eq!(state(forwards.follow(path, &worked)), state(walk.clone()), "{}", path.display());
             }
         }
         assert_eq!(lost, 4, "the loop, and each path with more than {MOST_LINKS} links");
         for path in paths.iter().rev() {
             let walk = Walk::along(path, &worked);
-            assert_eq!(seen(backwards.follow(path, &worked)), seen(walk), "{}", path.display());
+            assert_eq!(state(backwards.follow(path, &worked)), state(walk), "{}", path.display());
         }
     }
 

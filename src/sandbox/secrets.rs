@@ -48,7 +48,7 @@ pub(super) fn secrets_of(
     writable: &[PathBuf],
 ) -> Vec<PathBuf> {
     let called = around.and_then(|around| around.home.as_deref());
-    let asked: Vec<PathBuf> = more
+    let configured: Vec<PathBuf> = more
         .readable
         .iter()
         .chain(&more.writable)
@@ -59,7 +59,7 @@ pub(super) fn secrets_of(
         })
         .collect();
     let mut places = |names: &[&str]| -> Vec<(PathBuf, bool)> {
-        let unasked = names.iter().filter(|name| !asked.iter().any(|asked| asked == Path::new(name)));
+        let unasked = names.iter().filter(|name| !configured.iter().any(|configured| configured == Path::new(name)));
         let all = unasked
             .flat_map(|name| std::iter::once(home.join(name)).chain(around.and_then(|around| around.moved(name))));
         all.filter_map(|path| map.resolve(&path)).map(|led| (led.real, led.is_there)).collect()
@@ -81,7 +81,7 @@ pub(super) fn secrets_of(
 
 /// Returns the entries below a folder whose modes lack all of `bits`: private ones, which root, or
 /// their owner, can read. Does not search folders in `apart`.
-pub(super) fn kept_by_mode(top: &Path, bits: u32, most: usize, apart: &[PathBuf]) -> Vec<PathBuf> {
+pub(super) fn kept_by_mode(top: &Path, bits: u32, most: usize, excluded: &[PathBuf]) -> Vec<PathBuf> {
     let user = rustix::process::geteuid();
     search(
         top,
@@ -89,7 +89,7 @@ pub(super) fn kept_by_mode(top: &Path, bits: u32, most: usize, apart: &[PathBuf]
         |_: &Path, meta: &Metadata| {
             bits != 0 && meta.mode() & bits == 0 && (user.is_root() || meta.uid() == user.as_raw())
         },
-        |path| apart.iter().any(|folder| folder == path),
+        |path| excluded.iter().any(|folder| folder == path),
     )
 }
 
@@ -108,7 +108,7 @@ pub(super) fn umask() -> u32 {
 
 /// Returns the secrets beside programs: by name, or by a mode stricter than that of `programs`.
 /// Does not search folders in `apart`.
-pub(super) fn beside_programs(whole: &Path, programs: &Path, apart: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+pub(super) fn beside_programs(whole: &Path, programs: &Path, is_excluded: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let is_open = is_open(programs);
     let above = whole.components().count();
     search(
@@ -120,19 +120,19 @@ pub(super) fn beside_programs(whole: &Path, programs: &Path, apart: impl Fn(&Pat
             is_open && meta.mode() & OTHERS == 0
                 || depth <= NAMED_DEPTH && (is_application || is_named_secret(path, meta))
         },
-        apart,
+        is_excluded,
     )
 }
 
 /// Returns the secrets in a tool's folder: by name, and files that others may not read although
 /// they may read the folder. Searches [`NAMED_DEPTH`] levels, without folders in `apart`.
-pub(super) fn in_tool(tool: &Path, apart: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+pub(super) fn in_tool(tool: &Path, is_excluded: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let is_open = is_open(tool);
     let above = tool.components().count();
     // Tools leave empty private lock files.
     let is_kept = |meta: &Metadata| is_open && meta.is_file() && meta.len() > 0 && meta.mode() & OTHERS == 0;
     let is_secret = |path: &Path, meta: &Metadata| is_kept(meta) || is_named_secret(path, meta);
-    search(tool, MOST_LOOKED, is_secret, |path| (path.components().count() - above >= NAMED_DEPTH) || apart(path))
+    search(tool, MOST_LOOKED, is_secret, |path| (path.components().count() - above >= NAMED_DEPTH) || is_excluded(path))
 }
 
 /// Returns true if others may read a folder.
@@ -159,7 +159,7 @@ pub(super) fn search(
     top: &Path,
     most: usize,
     mut is_found: impl FnMut(&Path, &Metadata) -> bool,
-    apart: impl Fn(&Path) -> bool,
+    is_excluded: impl Fn(&Path) -> bool,
 ) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut next = VecDeque::from([top.to_owned()]);
@@ -176,7 +176,7 @@ pub(super) fn search(
             if meta.is_symlink() {
             } else if is_found(&path, &meta) {
                 found.push(path);
-            } else if meta.is_dir() && !apart(&path) {
+            } else if meta.is_dir() && !is_excluded(&path) {
                 next.push_back(path);
             }
         }

@@ -39,7 +39,7 @@ pub struct Stray {
     /// A bundle of git's with all of them, as a blob, or `None` if they cannot be saved.
     pub bundle: Option<Oid>,
     /// Keeps the blob until a ref reaches it.
-    pub kept: KeepGuard,
+    pub guard: KeepGuard,
     /// Whether the bundle has all of them.
     pub is_whole: bool,
 }
@@ -114,7 +114,7 @@ fn write_bundle(host: &Host, scratch: &ScratchRepo, tips: Vec<Tip>, known: &[Oid
     git().args(["bundle", "create", "--quiet"]).arg(&path).arg("--stdin").input(names + &excluded).run()?;
     let mut batch = host.store.batch();
     let bundle = batch.write_file(&mut File::open(&path).map_err(Error::Read)?)?;
-    (stray.bundle, stray.kept) = (Some(bundle.oid), batch.keep()?);
+    (stray.bundle, stray.guard) = (Some(bundle.oid), batch.keep()?);
     Ok(stray)
 }
 

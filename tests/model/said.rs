@@ -1,6 +1,6 @@
 //! The last lines of a check's output.
 
-use git_handoff::model::said::last_lines;
+use git_handoff::model::last_lines::last_lines;
 
 #[test]
 fn what_a_check_said_last_is_repeated_in_bounds() {

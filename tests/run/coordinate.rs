@@ -32,7 +32,8 @@ fn name(text: &str) -> FilePath {
 
 /// The first revisions of documents with these bytes.
 fn seen(documents: &[(&str, &str)]) -> BTreeMap<FilePath, Seen> {
-    let seen =
-        |(document, text): &(&str, &str)| (name(document), Seen { revision: 1, sha256: Digest::of(text.as_bytes()) });
+    let seen = |(document, text): &(&str, &str)| {
+        (name(document), Seen { revision: 1, sha256: Digest::compute(text.as_bytes()) })
+    };
     documents.iter().map(seen).collect()
 }

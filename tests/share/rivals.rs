@@ -148,7 +148,7 @@ fn stamp(env: &Environment, files: &[(&str, Option<&str>)]) {
     for (text, name) in files {
         env.write("token", text);
         let blob = env.git_in("hub", ["hash-object", "-w", "../token"]).success();
-        let own = format!("{}.tst", Digest::of(text.as_bytes()).hex());
+        let own = format!("{}.tst", Digest::compute(text.as_bytes()).hex());
         writeln!(lines, "100644 blob {}\t{}", blob.trim(), name.unwrap_or(&own)).unwrap();
     }
     env.write("tree", &lines);
@@ -158,7 +158,7 @@ fn stamp(env: &Environment, files: &[(&str, Option<&str>)]) {
 
 fn stamps(env: &Environment, dir: &str, name: &str) -> Vec<String> {
     let listed = env.git_in(dir, ["ls-tree", "--name-only", name]).success();
-    let of = |token: &str| format!("{}.tst", Digest::of(token.as_bytes()).hex());
+    let of = |token: &str| format!("{}.tst", Digest::compute(token.as_bytes()).hex());
     let known = |name: &str| ["one", "two", "three"].into_iter().find(|token| of(token) == name).map(str::to_owned);
     let mut names: Vec<String> = listed.lines().map(|name| known(name).unwrap_or_else(|| name.to_owned())).collect();
     names.sort();
@@ -170,7 +170,7 @@ fn time_stamps_only_get_more() {
     const FETCHED: &str = "refs/handoff/remotes/origin/stamps/handoff-dag-1";
     let remote = Remote::new();
     let env = &remote.env;
-    let named = format!("{}.tst", Digest::of(b"three").hex());
+    let named = format!("{}.tst", Digest::compute(b"three").hex());
     stamp(env, &[("one", None), ("false", Some(&named)), ("odd", Some("odd.tst"))]);
     env.handoff_in("clone", ["fetch"]).success();
     assert_eq!(stamps(env, "clone", FETCHED), ["one"]);

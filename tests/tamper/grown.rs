@@ -119,7 +119,7 @@ impl Growing {
         }
         self.scene.forge.log(told, signer);
         let (head, links) = chain::read(store, &name).unwrap().unwrap();
-        let apart = LogName::apart(&signer.fingerprint(), links[0].hash);
+        let apart = LogName::with_entry(&signer.fingerprint(), links[0].hash);
         (head.commit.unwrap(), if further { apart.reference() } else { name })
     }
 

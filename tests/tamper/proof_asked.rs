@@ -78,7 +78,7 @@ fn what_the_verifier_asks_for() {
     let last = forger.links().last().unwrap();
     let Event::RunSealed(e) = &last.entry.event else { panic!() };
     let held = Seal { root: e.root, entries: last.entry.seq, seal: last.hash, commit: last.commit };
-    let another = Digest::of(b"another");
+    let another = Digest::compute(b"another");
     let places = [
         ("an anchor, which holds another root", Says::Seals(vec![Seal { root: another, ..held.clone() }])),
         ("an anchor, which holds another number of entries", Says::Seals(vec![Seal { entries: 3, ..held.clone() }])),

@@ -134,7 +134,7 @@ fn what_no_run_holds() {
         })
     };
     let [fired, ended] = MAKE;
-    let another = Some(Digest::of(b"another"));
+    let another = Some(Digest::compute(b"another"));
     assert!(forger.report(&under(&|_| {})).intact);
     let forgeries = vec![
         ("an end that does not follow the dispatch before it", under(&|entries| entries[ended].prev = another)),

@@ -20,12 +20,12 @@ pub(crate) fn run(_: &Arguments, repository: &Repository, output: &mut Output) -
         .iter()
         .map(|pipeline| {
             let count = pipeline.blocks.len();
-            let said = pipeline.problem.clone().unwrap_or_else(|| match count {
+            let state = pipeline.problem.clone().unwrap_or_else(|| match count {
                 1 => "1 block".to_owned(),
                 _ => format!("{count} blocks"),
             });
             let hash = pipeline.hash.map_or_else(|| "-".to_owned(), |hash| hash.to_string());
-            vec![pipeline.id.clone(), hash, said]
+            vec![pipeline.id.clone(), hash, state]
         })
         .collect();
     table::lines(&rows).iter().for_each(|line| output.line(line));

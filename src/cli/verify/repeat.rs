@@ -32,12 +32,12 @@ pub(super) fn question<'a>(arguments: &'a Arguments, repository: &Repository) ->
     if !arguments.recheck && arguments.reproduce.is_none() {
         return Ok(None);
     }
-    let [named] = arguments.runs.as_slice() else {
+    let [text] = arguments.runs.as_slice() else {
         let option = if arguments.recheck { "--recheck" } else { "--reproduce" };
         return Err(Failure::usage(format!("{option} is for one run or one item: name RUN or RUN/ITEM")));
     };
-    let (target, item) = Target::with_rest(&repository.store, named)?;
-    let run = item.map_or(named.as_str(), |item| &named[..named.len() - item.len() - 1]);
+    let (target, item) = Target::with_rest(&repository.store, text)?;
+    let run = item.map_or(text.as_str(), |item| &text[..text.len() - item.len() - 1]);
     Ok(Some(Question { arguments, run: vec![run.to_owned()], target, item }))
 }
 
@@ -132,13 +132,13 @@ fn is_confirmed(arguments: &Arguments, recheck: &Recheck<'_>, output: &mut Outpu
         return Ok(true);
     }
     let words = |argv: &[String]| argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
-    for shown in &commands {
-        let network = shown.network.map(|network| format!(", network {network}")).unwrap_or_default();
-        output.note(&format!("{}: sandbox {}{network}", shown.item, shown.sandbox));
-        if let Some(setup) = &shown.setup {
+    for command in &commands {
+        let network = command.network.map(|network| format!(", network {network}")).unwrap_or_default();
+        output.note(&format!("{}: sandbox {}{network}", command.item, command.sandbox));
+        if let Some(setup) = &command.setup {
             output.note(&format!("  setup  {}", words(setup)));
         }
-        output.note(&format!("  check  {}", words(&shown.check)));
+        output.note(&format!("  check  {}", words(&command.check)));
     }
     if arguments.yes {
         return Ok(true);

@@ -8,9 +8,9 @@ use super::verify::record_failure;
 use super::{Finished, Verdict, blocking, result_file};
 use crate::engine::products::capture_failed;
 use crate::model::entry::{Exit, Verified, VerifiedBy};
+use crate::model::last_lines::last_lines;
 use crate::model::outcomes::{GATE_FAILED, VERIFY_FAILED};
 use crate::model::pipeline::{Block, BlockEnded, BlockStatus, CaptureKind, Lens, Script, Spec};
-use crate::model::said::last_lines;
 use crate::process::agent::{self, Cause, Ended};
 use crate::worktree::capture::{self, Captured};
 use crate::worktree::host::Host;
@@ -120,7 +120,7 @@ impl Blocks<'_> {
         self.commands.transcript.follow();
         let checked = self
             .commands
-            .check_in_worktree(deadline, workspace, Line::reading(&argv, job), &mut self.finished.kept)
+            .check_in_worktree(deadline, workspace, Line::reading(&argv, job), &mut self.finished.guard)
             .await?;
         let result = checked.ended;
         if script.lens == Lens::Verify {
@@ -168,7 +168,7 @@ impl Blocks<'_> {
             CaptureKind::Outputs => self.captured.outputs = captured.outputs,
         }
         self.captured.large.extend(captured.large);
-        self.captured.kept.join(captured.kept);
+        self.captured.guard.join(captured.guard);
         (workspace, Ok(()))
     }
 

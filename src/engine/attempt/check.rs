@@ -91,7 +91,7 @@ impl Commands<'_> {
         deadline: Instant,
         workspace: &Workspace,
         line: Line<'_>,
-        kept: &mut store::KeepGuard,
+        guard: &mut store::KeepGuard,
     ) -> Result<Checked, Verdict> {
         let host = self.host.showing(self.job.spec.refs.clone());
         let failed = |e: &workspace::Error| {
@@ -99,7 +99,7 @@ impl Commands<'_> {
         };
         let own = workspace.begin_check(&host).map_err(|e| failed(&e))?;
         let checked = match furnish(&host, self.job, &own) {
-            Ok(_) => self.check(deadline, &own, line, CheckedFiles::Worker, kept).await,
+            Ok(_) => self.check(deadline, &own, line, CheckedFiles::Worker, guard).await,
             Err(verdict) => Err(verdict),
         };
         workspace.end_check(&host).map_err(|e| failed(&e))?;
@@ -114,7 +114,7 @@ impl Commands<'_> {
         workspace: &Workspace,
         line: Line<'_>,
         files: CheckedFiles,
-        kept: &mut store::KeepGuard,
+        guard: &mut store::KeepGuard,
     ) -> Result<Checked, Verdict> {
         let argv: Vec<String> = line.argv().iter().map(|word| credential::redact(word).into_owned()).collect();
         let withheld = self.job.check.withholds_output();
@@ -143,7 +143,7 @@ impl Commands<'_> {
         let StoredTranscript { transcript: output, oid } = if withheld {
             StoredTranscript { transcript: keep_privately(self.host, self.job, copy, self.is_before)?, oid: None }
         } else {
-            store_transcript(self.host, copy, kept)?
+            store_transcript(self.host, copy, guard)?
         };
         let exit = ended.as_ref().ok().and_then(|ended| ended.exit);
         let held_out = self.job.check.digest();
@@ -162,14 +162,14 @@ impl Commands<'_> {
         let job = self.job;
         if job.check.verify_in == VerifyIn::Worktree {
             let line = Line::reading(verify, job);
-            return self.check_in_worktree(self.deadline, workspace, line, &mut finished.kept).await;
+            return self.check_in_worktree(self.deadline, workspace, line, &mut finished.guard).await;
         }
         let captured = capture::capture_part(workspace, &job.host(self.host), CaptureKind::Patch);
         let captured = captured.map_err(|error| crate::engine::products::capture_failed(&error))?;
         let patch = captured.patch.map(|patch| (patch.oid, patch.sha256));
         finished.checked_fresh = Some(CheckedFresh { patch: patch.map(|(_, digest)| digest) });
-        finished.kept.join(captured.kept);
-        self.check_fresh(verify, patch, &mut finished.kept).await
+        finished.guard.join(captured.guard);
+        self.check_fresh(verify, patch, &mut finished.guard).await
     }
 
     /// Runs the check in a fresh worktree of the base with a patch.
@@ -177,7 +177,7 @@ impl Commands<'_> {
         &mut self,
         verify: &[String],
         patch: Option<(Oid, Digest)>,
-        kept: &mut store::KeepGuard,
+        guard: &mut store::KeepGuard,
     ) -> Result<Checked, Verdict> {
         let job = self.job;
         let host = self.host.showing(job.spec.refs.clone());
@@ -185,7 +185,7 @@ impl Commands<'_> {
         let fresh = Workspace::create(&host, run, item, attempt | FRESH, job.spec.first_commit())
             .map_err(|e| Verdict::from_error("cannot create a fresh worktree: ", &e, Verdict::failed))?
             .for_check();
-        let checked = self.check_in(&fresh, verify, patch, kept).await;
+        let checked = self.check_in(&fresh, verify, patch, guard).await;
         let removed = fresh.remove_private().and_then(|()| fresh.remove());
         let checked = checked?;
         removed.map_err(|e| Verdict::from_error("cannot remove a fresh worktree: ", &e, Verdict::failed))?;
@@ -197,7 +197,7 @@ impl Commands<'_> {
         fresh: &Workspace,
         verify: &[String],
         patch: Option<(Oid, Digest)>,
-        kept: &mut store::KeepGuard,
+        guard: &mut store::KeepGuard,
     ) -> Result<Checked, Verdict> {
         let job = self.job;
         furnish(self.host, job, fresh)?;
@@ -215,7 +215,7 @@ impl Commands<'_> {
             let ended = self.run(fresh, Line::plain(setup)).await;
             judge("setup of the check ", &ended, job.spec.command.timeout)?;
         }
-        self.check(self.deadline, fresh, Line::reading(verify, job), CheckedFiles::Fresh { patch, restored }, kept)
+        self.check(self.deadline, fresh, Line::reading(verify, job), CheckedFiles::Fresh { patch, restored }, guard)
             .await
     }
 
@@ -224,7 +224,7 @@ impl Commands<'_> {
         let job = self.job;
         let Some(verify) = job.spec.command.verify.as_ref().filter(|_| job.check.red_first) else { return Ok(()) };
         self.is_before = true;
-        let checked = self.check_fresh(verify, None, &mut finished.kept).await;
+        let checked = self.check_fresh(verify, None, &mut finished.guard).await;
         self.is_before = false;
         let checked = checked?;
         let exit = checked.stored.run.exit;

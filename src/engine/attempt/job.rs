@@ -96,7 +96,7 @@ impl Job {
             limits: self.spec.limits,
         });
         let exclude = self.preset.map(|preset| preset.exclude.clone()).unwrap_or_default();
-        host.guarding(&self.secret_values()).filtering(Filters::of(inside)).excluding(exclude)
+        host.guarding(&self.secret_values()).filtering(Filters::new(inside)).excluding(exclude)
     }
 
     /// Returns true if the worker is kept apart from those of all other attempts.

@@ -9,7 +9,7 @@ use crate::engine::command::Resolved;
 use crate::engine::programs;
 use crate::engine::report::{Report, joined};
 use crate::model::claims::Reported;
-use crate::model::said::last_lines;
+use crate::model::last_lines::last_lines;
 use crate::process::agent::{self, Ended};
 use crate::repository::config::{PRESETS, Preset};
 use crate::worktree::workspace::Workspace;
@@ -19,8 +19,8 @@ use crate::worktree::workspace::Workspace;
 ///
 /// It only describes the agent. A plan can name any program, so the preset grants it nothing.
 pub(in crate::engine) fn preset(command: &Resolved) -> Option<&'static str> {
-    if let Some(named) = &command.settings.preset {
-        return PRESETS.get_key_value(named).map(|(name, _)| name.as_str());
+    if let Some(name) = &command.settings.preset {
+        return PRESETS.get_key_value(name).map(|(name, _)| name.as_str());
     }
     let name = programs::name_of(&command.argv, command.settings.command.is_some())?;
     Preset::of_program(name).map(|(name, _)| name)
@@ -100,8 +100,8 @@ fn verdict(
     }
     match error {
         Some(error) => {
-            let said = last_lines(error.as_bytes());
-            Err(Verdict::failed(format!("{before}the agent reports an error: {said}")))
+            let tail = last_lines(error.as_bytes());
+            Err(Verdict::failed(format!("{before}the agent reports an error: {tail}")))
         }
         None => Err(Verdict::failed(before.trim_end_matches(": "))),
     }

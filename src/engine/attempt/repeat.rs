@@ -9,7 +9,7 @@ use super::step::{Commands, Line, judge};
 use super::{Job, Verdict, prepare, protect, remove};
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::Exit;
-use crate::model::said::last_lines;
+use crate::model::last_lines::last_lines;
 use crate::process::agent::{Cause, Ended};
 use crate::worktree::host::Host;
 use crate::worktree::product::{self, Recorded};

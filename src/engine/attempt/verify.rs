@@ -3,8 +3,8 @@
 use super::step::{Commands, judge};
 use super::{Finished, Job, Verdict};
 use crate::model::entry::{Exit, Verified, VerifiedBy};
+use crate::model::last_lines::last_lines;
 use crate::model::outcomes::VERIFY_FAILED;
-use crate::model::said::last_lines;
 use crate::repository::config::OnVerifyFail;
 use crate::worktree::workspace::Workspace;
 

@@ -38,15 +38,15 @@ pub(in crate::engine) struct Waits {
 impl Waits {
     /// Returns how many items to claim ahead for so many slots, if a round of all drivers takes so
     /// long: the wait before one was measured.
-    fn wanted(&self, slots: usize, round: Duration) -> usize {
+    fn claims_needed(&self, slots: usize, round: Duration) -> usize {
         if self.length.is_zero() {
             return 0;
         }
         let wait = if self.wait.is_zero() { round } else { self.wait };
         let (wait, length) = (wait.as_millis(), self.length.max(SHORTEST).as_millis());
-        let wanted = (slots as u128 * wait).div_ceil(length);
+        let claims = (slots as u128 * wait).div_ceil(length);
         let most = slots.saturating_mul(MOST_FOR_SLOT);
-        usize::try_from(wanted).unwrap_or(most).min(most)
+        usize::try_from(claims).unwrap_or(most).min(most)
     }
 
     /// Returns how long the first result that waits for the remote still waits for others.
@@ -80,7 +80,7 @@ impl Driver<'_> {
         let slots = self.slots_of_run();
         let Some(shared) = &self.shared else { return Vec::new() };
         let round = self.run.via().map(Via::round).unwrap_or_default();
-        let lacking = shared.waits.wanted(slots, round).saturating_sub(shared.ahead.len());
+        let lacking = shared.waits.claims_needed(slots, round).saturating_sub(shared.ahead.len());
         let ready = self.schedule.eligible();
         if lacking == 0 || ready == 0 || self.machine.reusable.is_some() {
             return Vec::new();
@@ -153,14 +153,15 @@ impl Driver<'_> {
         let Some(shared) = &mut self.shared else { return Vec::new() };
         let driver: DriverId = shared.id().clone();
         let ahead: Vec<_> = claims.iter().filter_map(|at| shared.ahead.remove_entry(at)).collect();
-        let held = ahead.into_iter().filter(|(at, ahead)| self.holds(*at, ahead.spec.attempt));
-        held.map(|(at, _)| {
-            NewEntry::plain(Event::ItemRequeued(ItemEnded {
-                detail: Some(why.to_owned()),
-                driver: Some(driver.clone()),
-                ..requeued(&self.run.state, at, Again::Operator)
-            }))
-        })
-        .collect()
+        let released = ahead.into_iter().filter(|(at, ahead)| self.holds(*at, ahead.spec.attempt));
+        released
+            .map(|(at, _)| {
+                NewEntry::plain(Event::ItemRequeued(ItemEnded {
+                    detail: Some(why.to_owned()),
+                    driver: Some(driver.clone()),
+                    ..requeued(&self.run.state, at, Again::Operator)
+                }))
+            })
+            .collect()
     }
 }

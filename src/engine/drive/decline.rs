@@ -38,7 +38,7 @@ impl Driver<'_> {
     /// Leaves an item to others, and says once what this machine lacks for it.
     fn decline(&mut self, at: ItemIndex, why: String) {
         self.schedule.decline(&self.run.state, at);
-        if self.told.insert(why.clone()) {
+        if self.reported.insert(why.clone()) {
             let item = &self.run.state.graph.item(at).id;
             let whose = if self.shared.is_some() { "it is left to other machines" } else { "no attempt is spent" };
             (self.tell)(Progress::Note(format!("{item}: cannot be run here: {why}; {whose}")));

@@ -22,8 +22,8 @@ impl Driver<'_> {
     }
 
     /// Returns at most as many items as the plan allows to run at once.
-    pub(super) fn most_at_once(&self, wanted: usize) -> usize {
-        self.limit().map_or(wanted, |most| wanted.min(most))
+    pub(super) fn most_at_once(&self, slots: usize) -> usize {
+        self.limit().map_or(slots, |most| slots.min(most))
     }
 
     /// Returns the most items that the plan allows to run at once.
@@ -88,10 +88,10 @@ impl Driver<'_> {
     /// Returns the number of slots that other drivers have free, as far as the chain and their last
     /// beats say, and the slowest of their pushes.
     pub(super) fn idle_elsewhere(&self) -> (usize, Duration) {
-        let mut held: BTreeMap<&DriverId, u64> = BTreeMap::new();
+        let mut busy: BTreeMap<&DriverId, u64> = BTreeMap::new();
         let holders = self.run.state.items.iter().filter_map(|item| item.holder.as_ref());
-        holders.for_each(|holder| *held.entry(&holder.driver).or_default() += 1);
-        let free = |driver, slots: u64| slots.saturating_sub(held.get(driver).copied().unwrap_or_default());
+        holders.for_each(|holder| *busy.entry(&holder.driver).or_default() += 1);
+        let free = |driver, slots: u64| slots.saturating_sub(busy.get(driver).copied().unwrap_or_default());
         let others = self.run.via().into_iter().flat_map(Via::others);
         let idle = others.map(|(driver, slots, push)| (free(driver, slots), push)).filter(|(free, _)| *free > 0);
         idle.fold((0_usize, Duration::ZERO), |(all, slowest), (free, push)| {

@@ -32,7 +32,7 @@ impl Driver<'_> {
         // Transcripts and salvaged work come first: they can be lost, but no entry must refer to
         // something that is missing.
         if let Err(error) = transcript_refs::add_all(self.run, &reports) {
-            if Shortage::of(&*error).is_some() {
+            if Shortage::from_error(&*error).is_some() {
                 self.unfiled = reports;
             } else {
                 self.dispose(reports, false, false);
@@ -86,7 +86,7 @@ impl Driver<'_> {
     pub(super) fn record(&mut self, entries: &[NewEntry]) -> Result<(), Error> {
         let (started, sent) = (Instant::now(), since_boot());
         let recorded = self.stage(entries).and_then(|()| Ok(self.run.publish()?));
-        if recorded.as_ref().is_err_and(|error| trouble::is_of_remote(error) || Shortage::of(error).is_some()) {
+        if recorded.as_ref().is_err_and(|error| trouble::is_of_remote(error) || Shortage::from_error(error).is_some()) {
             // Results are kept until the remote, or this machine, can record them.
             return recorded.map(drop);
         }

@@ -42,7 +42,7 @@ impl Driver<'_> {
 
     /// Tells the operator something, unless this driver said it before.
     pub(super) fn tell_once(&mut self, note: String) {
-        if self.told.insert(note.clone()) {
+        if self.reported.insert(note.clone()) {
             (self.tell)(Progress::Note(note));
         }
     }

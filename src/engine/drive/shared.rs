@@ -339,13 +339,13 @@ impl Driver<'_> {
         }
         let may_land = shared.unsure_on == self.run.head().commit;
         let unsure = std::mem::take(&mut shared.unsure);
-        let (held, late): (Vec<_>, Vec<_>) =
+        let (current, late): (Vec<_>, Vec<_>) =
             unsure.into_iter().partition(|(at, unsure)| self.holds(*at, unsure.spec.attempt));
-        self.keep_ahead(held);
+        self.keep_ahead(current);
         if let Some(shared) = self.shared.as_mut().filter(|_| may_land) {
             shared.unsure.extend(late);
         }
-        let kept: BTreeSet<ItemIndex> = match &self.shared {
+        let claimed: BTreeSet<ItemIndex> = match &self.shared {
             Some(shared) => shared.unsure.keys().chain(shared.ahead.keys()).copied().collect(),
             None => BTreeSet::new(),
         };
@@ -356,7 +356,7 @@ impl Driver<'_> {
             .items
             .indices()
             .filter(|at| {
-                self.is_ours(*at) && !(self.running.contains_key(at) || kept.contains(at) || ended.contains(at))
+                self.is_ours(*at) && !(self.running.contains_key(at) || claimed.contains(at) || ended.contains(at))
             })
             .collect();
         if lost.is_empty() {

@@ -178,7 +178,7 @@ impl Driver<'_> {
                     self.look_again();
                     return Ok(());
                 }
-                Err(again) if Shortage::of(&again).is_some() => self.short.iter_mut().for_each(Short::postpone),
+                Err(again) if Shortage::from_error(&again).is_some() => self.short.iter_mut().for_each(Short::postpone),
                 Err(other) => return Err(other.into()),
             }
         }

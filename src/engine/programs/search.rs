@@ -45,22 +45,22 @@ impl<'a> Search<'a> {
     /// if it names a program, otherwise the shell.
     pub(super) fn program(&self, argv: &[String], is_line_configured: bool) -> Option<PathBuf> {
         let word = line_of(argv, is_line_configured).and_then(first_word);
-        let named = word.and_then(|word| self.named(word));
-        named.or_else(|| self.find(argv.first()?))
+        let configured = word.and_then(|word| self.resolve_word(word));
+        configured.or_else(|| self.find(argv.first()?))
     }
 
     /// Returns the interpreter that the text after `#!` names, through `env` as well.
     pub(super) fn interpreter(&self, line: &str) -> Option<PathBuf> {
         let mut words = line.split_ascii_whitespace();
-        let named = words.next()?;
-        if Path::new(named).file_name() != Some(OsStr::new("env")) {
-            return self.find(named);
+        let word = words.next()?;
+        if Path::new(word).file_name() != Some(OsStr::new("env")) {
+            return self.find(word);
         }
         self.find(words.find(|word| !word.starts_with('-') && !word.contains('='))?)
     }
 
     /// Returns the program that a word of a shell line names.
-    fn named(&self, word: &str) -> Option<PathBuf> {
+    fn resolve_word(&self, word: &str) -> Option<PathBuf> {
         match word.strip_prefix("~/") {
             Some(below) => self.executable(Path::new(self.home?).join(below)),
             None => self.find(word),
@@ -117,7 +117,7 @@ pub(in crate::engine) fn missing<'c>(command: &'c Resolved, env: &BTreeMap<Strin
     }
     let name = name_of(&command.argv, is_configured)?;
     let is_elsewhere = name.starts_with(['/', '~']) || !name.contains('/');
-    (is_elsewhere && search.named(name).is_none()).then_some(name)
+    (is_elsewhere && search.resolve_word(name).is_none()).then_some(name)
 }
 
 /// Returns the configured line that a command gives to the shell.

@@ -12,7 +12,7 @@ use crate::git::store::Store;
 use crate::model::causes::in_words;
 use crate::model::confinement::{NONE, Network};
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Event, InputRef, Product};
+use crate::model::entry::{Event, InputRef};
 use crate::model::item_index::ItemIndex;
 use crate::model::manifest::Manifest;
 use crate::model::name::FilePath;
@@ -62,7 +62,7 @@ impl Ready {
             schema: SCHEMA.to_owned(),
             repository: place_of(store),
             worktrees: machine.host.settings.clone(),
-            claim: Digest::of(&recorded.canonical()),
+            claim: Digest::compute(&recorded.canonical()),
             run: run.run.clone(),
             base,
             item: item.id.clone(),
@@ -96,7 +96,7 @@ impl Ready {
     }
 
     /// Returns the commands as the user confirms them.
-    pub(super) fn shown(&self, recorded: &Manifest) -> Shown {
+    pub(super) fn describe(&self, recorded: &Manifest) -> Shown {
         let by = self.job.confinement.as_ref();
         Shown {
             item: self.job.spec.item.clone(),

@@ -66,10 +66,10 @@ pub(super) fn settings_for(
     let needs = preset.map(|(name, preset)| grant(repository, &mut settings, name, preset));
     if grants {
         // The user names these files, as in a configured line.
-        let named = command.words.iter().map(PathBuf::from);
+        let paths = command.words.iter().map(PathBuf::from);
         settings
             .readable
-            .extend(named.filter(|path| path.is_absolute() && path.is_file() && !path.starts_with("/proc")));
+            .extend(paths.filter(|path| path.is_absolute() && path.is_file() && !path.starts_with("/proc")));
     }
     Ok((settings, needs))
 }

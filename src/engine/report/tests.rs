@@ -102,7 +102,7 @@ fn agents_report_the_errors_of_their_service() {
         ),
     ] {
         let report = read(form, output);
-        assert!(report.error.as_ref().is_some_and(|said| said.contains(error)), "{form:?}: {:?}", report.error);
+        assert!(report.error.as_ref().is_some_and(|text| text.contains(error)), "{form:?}: {:?}", report.error);
     }
 }
 

@@ -130,7 +130,7 @@ impl Exception {
             let secret = secret();
             checks.push(self.stop_words.iter().any(|word| secret.contains(word.as_str())));
         }
-        if self.all { !checks.is_empty() && checks.iter().all(|held| *held) } else { checks.contains(&true) }
+        if self.all { !checks.is_empty() && checks.iter().all(|is_met| *is_met) } else { checks.contains(&true) }
     }
 }
 
@@ -141,8 +141,8 @@ fn any(patterns: &[Pattern], text: &[u8]) -> bool {
 impl Rule {
     /// Adds the matches that begin in a part of a text.
     pub(super) fn find(&self, text: &[u8], part: Range<usize>, path: Option<&str>, add: &mut dyn FnMut(Range<usize>)) {
-        if let Some(wanted) = &self.path
-            && !path.is_some_and(|path| wanted.get().is_match(path.as_bytes()))
+        if let Some(pattern) = &self.path
+            && !path.is_some_and(|path| pattern.get().is_match(path.as_bytes()))
         {
             return;
         }

@@ -142,7 +142,7 @@ fn is_opaque(secret: &[u8]) -> bool {
 
 /// Matches identifiers: hexadecimal hashes, UUIDs, and digests with their algorithm.
 fn is_digest(secret: &[u8]) -> bool {
-    let named = [b"sha1-".as_slice(), b"sha256", b"sha384", b"sha512", b"SHA256", b"md5"];
+    let prefixes = [b"sha1-".as_slice(), b"sha256", b"sha384", b"sha512", b"SHA256", b"md5"];
     (secret.len() >= 32 && secret.iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b'-'))
-        || named.iter().any(|name| secret.starts_with(name))
+        || prefixes.iter().any(|name| secret.starts_with(name))
 }

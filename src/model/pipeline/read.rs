@@ -44,7 +44,7 @@ pub(super) fn pipeline(bytes: &[u8]) -> Result<Pipeline, Problems> {
     }
     let value = json::parse(bytes)?;
     let mut problems = Problems::default();
-    match of(&value, &mut problems) {
+    match read_pipeline(&value, &mut problems) {
         Some(pipeline) if problems.is_empty() => Ok(pipeline),
         _ => Err(problems),
     }
@@ -58,8 +58,8 @@ pub(super) fn is_id(text: &str) -> bool {
     text.len() <= MAX_ID && text.split_once('.').is_some_and(|(pack, name)| is_part(pack) && is_part(name))
 }
 
-fn of(value: &Value, problems: &mut Problems) -> Option<Pipeline> {
-    let fields = Fields::of(value, JsonPath::root(), &FIELDS, problems)?;
+fn read_pipeline(value: &Value, problems: &mut Problems) -> Option<Pipeline> {
+    let fields = Fields::read(value, JsonPath::root(), &FIELDS, problems)?;
     if let Some(version) = fields.required("schemaVersion", problems)
         && version.as_u64() != Some(VERSION)
     {
@@ -105,7 +105,7 @@ fn block(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Block>
     let open = Fields::open(map, at.clone());
     open.required("kind", problems)?;
     let kind = open.string("kind", problems)?;
-    let mut fields = |known: &[&str]| Fields::of(value, at.clone(), known, problems);
+    let mut fields = |known: &[&str]| Fields::read(value, at.clone(), known, problems);
     match kind {
         "agent" => fields(&OF_AGENT).map(|_| Block::Agent),
         "script" => {

@@ -186,7 +186,7 @@ impl TryFrom<Value> for Need {
 
     fn try_from(value: Value) -> Result<Self, SelectorError> {
         let mut problems = Problems::default();
-        let fields = Fields::of(&value, JsonPath::root(), Self::FIELDS, &mut problems);
+        let fields = Fields::read(&value, JsonPath::root(), Self::FIELDS, &mut problems);
         let need = fields.map(|fields| read_need(&fields, &mut problems));
         let why = problems.into_iter().next().map(|problem| problem.message);
         match (need.and_then(DraftNeed::finish), why) {

@@ -178,7 +178,7 @@ as_text!(ProductKey);
 
 impl ProductKey {
     /// Parses a product's key, or the path of an output alone.
-    pub fn named(text: &str) -> Result<Self, ProductKeyError> {
+    pub fn from_name(text: &str) -> Result<Self, ProductKeyError> {
         text.parse().or_else(|_| Ok(Self::Output(FilePath::parse(text)?)))
     }
 
@@ -219,7 +219,7 @@ impl FromStr for ProductKey {
 /// Parses a need's selector.
 pub(crate) fn read_selector(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Selector> {
     let kind = selector_kind(value, at, problems)?;
-    let fields = Fields::of(value, at.clone(), kind.selected(), problems)?;
+    let fields = Fields::read(value, at.clone(), kind.selected(), problems)?;
     selector(kind, &fields, problems)
 }
 
@@ -234,7 +234,7 @@ pub(crate) fn read_products(list: &[Value], at: &JsonPath, problems: &mut Proble
 
 fn read_produced(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Produced> {
     let kind = selector_kind(value, at, problems)?;
-    let fields = Fields::of(value, at.clone(), kind.declared(), problems)?;
+    let fields = Fields::read(value, at.clone(), kind.declared(), problems)?;
     let kind_of_type = fields.text("type", problems).map(str::to_owned);
     let schema = schema(&fields, problems);
     if kind != ProductKind::Document {

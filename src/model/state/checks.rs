@@ -45,6 +45,6 @@ pub fn in_worktree_in_words(items: &[ItemId], total: u64) -> Option<String> {
 /// Returns words about items, which are named if the run has several.
 fn remark(words: &str, items: &[ItemId], total: u64) -> Option<String> {
     let names: Vec<&str> = items.iter().map(ItemId::as_str).collect();
-    let named = if total > 1 { format!(" ({})", printable::first_of(&names, NAMED)) } else { String::new() };
-    (!items.is_empty()).then(|| format!("{words}{named}"))
+    let list = if total > 1 { format!(" ({})", printable::first_of(&names, NAMED)) } else { String::new() };
+    (!items.is_empty()).then(|| format!("{words}{list}"))
 }

@@ -50,7 +50,7 @@ impl RunState {
                 (latest.is_none()
                     || schema
                         .as_ref()
-                        .is_some_and(|wanted| !wanted.admits(latest.and_then(|latest| latest.schema.as_ref()))))
+                        .is_some_and(|required| !required.admits(latest.and_then(|latest| latest.schema.as_ref()))))
                 .then_some(name)
             }
             _ => None,
@@ -86,8 +86,8 @@ impl RunState {
     }
 
     /// Returns true if a statement was recorded.
-    pub fn was_said(&self, said: &str) -> bool {
-        self.said.contains(&Digest::of(said.as_bytes()))
+    pub fn was_said(&self, commit: &str) -> bool {
+        self.recorded_statements.contains(&Digest::compute(commit.as_bytes()))
     }
 
     /// Returns the reason why a key cannot decide about an item, regardless of roles.
@@ -169,11 +169,11 @@ impl RunState {
         Ok(())
     }
 
-    pub(super) fn expect_unsaid(&self, said: Option<&str>) -> Result<(), Illegal> {
-        if said.is_some_and(|said| self.was_said(said)) { Err(Illegal::SaidBefore) } else { Ok(()) }
+    pub(super) fn expect_unsaid(&self, commit: Option<&str>) -> Result<(), Illegal> {
+        if commit.is_some_and(|commit| self.was_said(commit)) { Err(Illegal::SaidBefore) } else { Ok(()) }
     }
 
-    pub(super) fn say(&mut self, said: Option<&str>) {
-        self.said.extend(said.map(|said| Digest::of(said.as_bytes())));
+    pub(super) fn say(&mut self, commit: Option<&str>) {
+        self.recorded_statements.extend(commit.map(|commit| Digest::compute(commit.as_bytes())));
     }
 }

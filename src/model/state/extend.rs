@@ -55,7 +55,7 @@ impl RunState {
     }
 
     /// Returns the current revisions of a rule's documents.
-    pub fn seen(&self, rule: &Rule) -> BTreeMap<FilePath, Seen> {
+    pub fn latest_documents(&self, rule: &Rule) -> BTreeMap<FilePath, Seen> {
         rule.documents()
             .into_iter()
             .filter_map(|name| {
@@ -128,8 +128,8 @@ impl RunState {
     /// Validates that an actor adds exactly the missing pipelines of the new items; rules use
     /// sealed ones.
     fn expect_pipelines(&self, e: &RunExtended, items: &[Item]) -> Result<(), Illegal> {
-        let named = items.iter().filter_map(Item::pipeline).filter(|name| !self.pipelines.contains_key(*name));
-        let lacking: BTreeSet<&str> = if e.cause == Cause::Actor { named.collect() } else { BTreeSet::new() };
+        let names = items.iter().filter_map(Item::pipeline).filter(|name| !self.pipelines.contains_key(*name));
+        let lacking: BTreeSet<&str> = if e.cause == Cause::Actor { names.collect() } else { BTreeSet::new() };
         if e.pipelines.keys().map(String::as_str).eq(lacking) { Ok(()) } else { Err(Illegal::OtherPipelines) }
     }
 
@@ -225,8 +225,8 @@ impl RunState {
                 Act::Create(_) => RunConcluded { rule: rule.id().clone(), outcome: EARLY.to_owned(), detail: None },
             })
         });
-        let said: Vec<RunConcluded> = acts.collect();
-        self.concluded.extend(said);
+        let conclusions: Vec<RunConcluded> = acts.collect();
+        self.concluded.extend(conclusions);
     }
 
     /// Applies `run.concluded`, without evaluating the rule.

@@ -22,11 +22,11 @@ pub(super) fn drift(error: &revisions::Error) -> Option<Failure> {
         format!("revision {} was produced by {}", drift.revision.number, drift.revision.author),
         format!("{}; at {at}, in commit {commit}", drift.origin()),
     ];
-    Some(Failure { causes: causes.into(), ..Failure::of("drift", error) })
+    Some(Failure { causes: causes.into(), ..Failure::from_error("drift", error) })
 }
 
 pub(super) fn put_revision(error: &Error) -> Option<Failure> {
-    let with_code = |code| Failure::of(code, error);
+    let with_code = |code| Failure::from_error(code, error);
     Some(match error {
         Error::Unfit(_, unfit) => match unfit.as_ref() {
             Unfit::Unknown(schema) => with_code("unknown-schema").hint(hints::register_schema(schema)),

@@ -129,8 +129,8 @@ fn by_code(error: &(dyn Error + 'static)) -> Option<Failure> {
         scratch_repo::Error, statements::Error, used::Error, verification::Error, verified_stream::Error, verify::Error,
         documents::Error, revisions::Error,
     }
-    .or_else(|| of_type(error, |error: &disk::Error| Failure::of("clean", error)))
-    .or_else(|| of_type(error, |error: &nonce::Error| Failure::of("nonce", error)))
+    .or_else(|| of_type(error, |error: &disk::Error| Failure::from_error("clean", error)))
+    .or_else(|| of_type(error, |error: &nonce::Error| Failure::from_error("nonce", error)))
 }
 
 /// Calls the function if the error, perhaps boxed, is of its type.

@@ -55,7 +55,7 @@ fn read<'p>(
     payload: &Value,
     at: &JsonPath,
 ) -> Option<MapReduce<'p>> {
-    let fields = Fields::of(payload, at.clone(), &["map", "reduce", "onMapFailure", "minSuccess"], plan.problems)?;
+    let fields = Fields::read(payload, at.clone(), &["map", "reduce", "onMapFailure", "minSuccess"], plan.problems)?;
     let map = plan.template(fields.get("map"), &fields.at("map"), &["needsKey", "outputPath"]);
     let reduce = plan.template(fields.get("reduce"), &fields.at("reduce"), &["keyPrefix"]);
     let (maps, reduced) = (fold(&format!("{prefix}map-")), fold(&format!("{prefix}reduce")));

@@ -100,7 +100,7 @@ fn read_create(fields: &Fields<'_>, draft: &mut DraftRule, problems: &mut Proble
     let for_each = match fields.get("forEach") {
         None => None,
         Some(value) => Some(problems.under(Code::BadRule, |own| {
-            let fields = Fields::of(value, fields.at("forEach"), &["outputsOf"], own)?;
+            let fields = Fields::read(value, fields.at("forEach"), &["outputsOf"], own)?;
             fields.required("outputsOf", own);
             item_id(fields.string("outputsOf", own)?, &fields.at("outputsOf"), own)
         })?),
@@ -119,7 +119,7 @@ fn read_create(fields: &Fields<'_>, draft: &mut DraftRule, problems: &mut Proble
 
 fn read_made(value: &Value, at: &JsonPath, draft: &mut DraftRule, problems: &mut Problems) -> Option<DraftMade> {
     let known = ["item", "optional", "each", "reasons", "again"];
-    let fields = problems.under(Code::BadRule, |own| Fields::of(value, at.clone(), &known, own))?;
+    let fields = problems.under(Code::BadRule, |own| Fields::read(value, at.clone(), &known, own))?;
     if fields.get("again").is_some() {
         return problems.under(Code::BadRule, |own| {
             if fields.map().len() > 1 {
@@ -148,7 +148,7 @@ fn read_made(value: &Value, at: &JsonPath, draft: &mut DraftRule, problems: &mut
 }
 
 fn read_each(value: &Value, at: JsonPath, own: &mut Problems) -> Option<Each> {
-    let fields = Fields::of(value, at, &["outputsOf", "key", "from", "select", "survivors"], own)?;
+    let fields = Fields::read(value, at, &["outputsOf", "key", "from", "select", "survivors"], own)?;
     ["outputsOf", "key", "from", "select"].iter().for_each(|key| _ = fields.required(key, own));
     let outputs_of = item_id(fields.string("outputsOf", own)?, &fields.at("outputsOf"), own)?;
     let from = item_id(fields.string("from", own)?, &fields.at("from"), own)?;
@@ -177,7 +177,7 @@ fn read_order(fields: &Fields<'_>, own: &mut Problems) -> Option<BTreeMap<ItemId
 }
 
 fn read_gate(fields: &Fields<'_>, own: &mut Problems) -> Option<Gate> {
-    let fields = Fields::of(fields.get("gate")?, fields.at("gate"), &["item", "blocks", "votes"], own)?;
+    let fields = Fields::read(fields.get("gate")?, fields.at("gate"), &["item", "blocks", "votes"], own)?;
     fields.required("item", own);
     let item = item_id(fields.string("item", own)?, &fields.at("item"), own)?;
     let [blocks, votes] = ["blocks", "votes"].map(|key| fields.boolean(key, own).unwrap_or(false));

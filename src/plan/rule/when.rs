@@ -22,7 +22,7 @@ const MAX_NAMED: usize = 1_000;
 
 /// Parses `when`; absent in the draft only if it is not an object.
 pub(super) fn read_when(value: &Value, at: JsonPath, own: &mut Problems) -> Option<When> {
-    let fields = Fields::of(value, at, &["present", "absent", "if", "items", "atMost"], own)?;
+    let fields = Fields::read(value, at, &["present", "absent", "if", "items", "atMost"], own)?;
     let present = read_documents(&fields, "present", own);
     let absent = read_documents(&fields, "absent", own);
     let list = fields.list("if", own).unwrap_or_default();
@@ -51,7 +51,7 @@ pub(super) fn read_when(value: &Value, at: JsonPath, own: &mut Problems) -> Opti
 
 /// Parses a condition on items.
 fn read_item_condition(value: &Value, at: JsonPath, own: &mut Problems) -> Option<ItemCondition> {
-    let fields = Fields::of(value, at, &["items", "createdBy", "are", "have", "count", "op", "value"], own)?;
+    let fields = Fields::read(value, at, &["items", "createdBy", "are", "have", "count", "op", "value"], own)?;
     let many = fields.get("items").and_then(Value::as_array).is_some_and(|list| list.len() > MAX_NAMED);
     if many {
         return bad(&fields.at("items"), &format!("a condition names at most {MAX_NAMED} items"), own);
@@ -79,9 +79,9 @@ fn read_item_condition(value: &Value, at: JsonPath, own: &mut Problems) -> Optio
             Quantity::Rounds
         }
         _ => {
-            let wanted = "one of `are`, which is what became of them, `have`, which is an output, and `count`, which is \
+            let expected = "one of `are`, which is what became of them, `have`, which is an output, and `count`, which is \
                  \"outputs\", \"attempts\" or, of a rule, \"rounds\"";
-            return bad(&fields.at("are"), wanted, own);
+            return bad(&fields.at("are"), expected, own);
         }
     };
     let op = fields.string("op", own).map(|text| read_op(text, &fields, own));
@@ -120,11 +120,11 @@ fn read_words(value: &Value, at: &JsonPath, own: &mut Problems) -> Option<Vec<Be
 fn read_documents(fields: &Fields<'_>, key: &str, own: &mut Problems) -> Vec<FilePath> {
     let list = fields.list(key, own).unwrap_or_default();
     let at = fields.at(key);
-    let (mut names, mut seen) = (Vec::new(), BTreeSet::new());
+    let (mut names, mut distinct) = (Vec::new(), BTreeSet::new());
     for (index, value) in list.iter().enumerate() {
         let at = at.index(index);
         let Some(name) = read_document(value, &at, own) else { continue };
-        if !seen.insert(name.clone()) {
+        if !distinct.insert(name.clone()) {
             own.push(Problem::new(Code::BadRule, &at, format!("the document {name:?} stands here twice")));
         }
         names.push(name);
@@ -138,7 +138,7 @@ fn read_document(value: &Value, at: &JsonPath, own: &mut Problems) -> Option<Fil
 }
 
 fn read_condition(value: &Value, at: JsonPath, own: &mut Problems) -> Option<Condition> {
-    let fields = Fields::of(value, at, &["document", "pointer", "op", "value"], own)?;
+    let fields = Fields::read(value, at, &["document", "pointer", "op", "value"], own)?;
     let document = fields.required("document", own);
     let document = document.and_then(|name| read_document(name, &fields.at("document"), own));
     let pointer = fields.required("pointer", own);
@@ -156,7 +156,7 @@ fn read_condition(value: &Value, at: JsonPath, own: &mut Problems) -> Option<Con
             Some(op) if op.is_of_numbers() && !literal.is_number() => Some("a number, as this operator compares"),
             _ => None,
         };
-        own.extend(wrong.map(|wanted| wrong_type(&fields.at("value"), wanted, literal)));
+        own.extend(wrong.map(|expected| wrong_type(&fields.at("value"), expected, literal)));
     }
     Some(Condition { document: document?, pointer: pointer?.to_owned(), op: op?, value: literal?.clone() })
 }

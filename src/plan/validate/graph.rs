@@ -168,14 +168,14 @@ fn edges(item: &DraftItem) -> impl Iterator<Item = Edge<'_>> {
 /// Returns the positions by id; reports duplicates, ignoring case.
 fn positions(items: &[Option<DraftItem>], added: usize, problems: &mut Problems) -> BTreeMap<String, usize> {
     let mut positions = BTreeMap::new();
-    let mut taken: BTreeMap<String, &str> = BTreeMap::new();
+    let mut ids: BTreeMap<String, &str> = BTreeMap::new();
     // Existing items come first.
     for at in (added..items.len()).chain(0..added) {
         let Some((item, id)) = items[at].as_ref().and_then(|item| Some((item, item.id.as_deref()?))) else {
             continue;
         };
         positions.entry(id.to_owned()).or_insert(at);
-        let Some(other) = taken.insert(fold(id), id) else {
+        let Some(other) = ids.insert(fold(id), id) else {
             continue;
         };
         let message = if other == id {

@@ -113,10 +113,11 @@ impl Watch {
             return cgroup.exceeded();
         }
         let most = self.limits.memory?;
-        let held = deleted_files::size(&below, Kept::InMemory);
+        let deleted = deleted_files::size(&below, Kept::InMemory);
         let upper = below.iter().map(|pid| memory(*pid, false)).sum::<u64>();
         // Shared memory counts once, which takes longer to compute.
-        let exceeds = upper + held > most && below.iter().map(|pid| memory(*pid, true)).sum::<u64>() + held > most;
+        let exceeds =
+            upper + deleted > most && below.iter().map(|pid| memory(*pid, true)).sum::<u64>() + deleted > most;
         exceeds.then_some(Exceeded::Memory(most))
     }
 

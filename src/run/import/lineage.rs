@@ -157,12 +157,12 @@ impl Repository {
         let run = &walk.runs[0].run;
         let (at, selected) = target::item_and_rest(run, rest).map_err(Error::from)?;
         let mut first = item_step(run, at, 0, Kind::Item);
-        if let Some(named) = selected {
-            let key = ProductKey::named(named).map_err(|_| Error::NoProduct(text.to_owned()))?;
+        if let Some(selector) = selected {
+            let key = ProductKey::from_name(selector).map_err(|_| Error::NoProduct(text.to_owned()))?;
             let product = run.state.items[at].products.get(&key).ok_or_else(|| Error::NoProduct(text.to_owned()))?;
             (first.product, first.sha256) = (Some(key.to_string()), Some(product.sha256));
         }
-        let (mut steps, mut seen) = (Vec::new(), BTreeSet::new());
+        let (mut steps, mut visited) = (Vec::new(), BTreeSet::new());
         let mut left = vec![Next { step: first, run: Some(0) }];
         while let Some(Next { mut step, run }) = left.pop() {
             if steps.len() == MAX_STEPS {
@@ -173,7 +173,7 @@ impl Repository {
                 continue;
             };
             let depth = step.depth + 1;
-            step.repeated = !seen.insert((run, item.clone()));
+            step.repeated = !visited.insert((run, item.clone()));
             if !step.repeated {
                 let mut next = origins_in_run(&walk.runs[run], run, &item, depth);
                 next.extend(walk.imported(run, &item, depth)?);

@@ -142,12 +142,12 @@ impl Reusable {
         fired: &ItemFired,
         fit: &dyn Fn(&BTreeMap<ProductKey, Product>) -> bool,
     ) -> Option<Found> {
-        let wanted = (base, format::digest_of(&Work::of(fired)));
-        let hints = self.tasks.get(&wanted)?.clone();
+        let task = (base, format::digest_of(&Work::from_fired(fired)));
+        let hints = self.tasks.get(&task)?.clone();
         hints.into_iter().find_map(|hint| {
             let source = self.vetted(&hint)?;
             let (ended, there) = source.items.get(&hint.item)?;
-            let is_same = (source.run.state.submitted.base, *there) == wanted;
+            let is_same = (source.run.state.submitted.base, *there) == task;
             (is_same && fit(&ended.products)).then_some(())?;
             let proof = prove::item_of(&self.store, &source.run.links, &hint.item, None).ok()?;
             let root = proof.root;
@@ -155,8 +155,8 @@ impl Reusable {
             // Evidence that no reader accepts is never written.
             let is_read = evidence.len() as u64 <= bounds::BLOB && Evidence::parse(&evidence).is_some();
             is_read.then_some(())?;
-            let named = self.store.named(&evidence).ok()?;
-            let reused = Reused { run: hint.run, item: hint.item, root, evidence: Some(named) };
+            let stored = self.store.named(&evidence).ok()?;
+            let reused = Reused { run: hint.run, item: hint.item, root, evidence: Some(stored) };
             let (products, blocks) = (ended.products.clone(), ended.blocks.clone());
             Some(Found { reused, evidence, products, verify: ended.verify, blocks })
         })
@@ -164,12 +164,14 @@ impl Reusable {
 
     /// Returns why [`Reusable::find`] returned nothing for this dispatch, which has this manifest.
     pub fn why_not(&self, base: Oid, fired: &ItemFired, manifest: &Manifest) -> String {
-        let task = (base, format::digest_of(&Work::of(fired)));
+        let task = (base, format::digest_of(&Work::from_fired(fired)));
         if let Some(hint) = self.tasks.get(&task).and_then(|hints| hints.first()) {
-            let named = format!("{}/{}", hint.run, hint.item);
+            let address = format!("{}/{}", hint.run, hint.item);
             return match self.vetted.get(&hint.reference) {
-                Some(None) => format!("{named} did the same, and its run does not verify by keys that are known here"),
-                _ => format!("{named} did the same, and its products are not what this item has to hand over"),
+                Some(None) => {
+                    format!("{address} did the same, and its run does not verify by keys that are known here")
+                }
+                _ => format!("{address} did the same, and its products are not what this item has to hand over"),
             };
         }
         let Some(Earlier { run, base: other_base, manifest: other, inputs }) = self.by_item.get(&fired.item) else {

@@ -107,8 +107,8 @@ impl Repository {
             for (key, need, from) in item.elsewhere() {
                 let at = JsonPath::root().key("items").index(index).key("needs").key(key.as_str());
                 let by_shape = shape.and_then(|shape| shape.consumes.get(key.as_str()));
-                let wanted = by_shape.or_else(|| pipeline?.input_edge_types.get(key.as_str()));
-                match search.find(from, &need.select, wanted.map(String::as_str)) {
+                let expected_type = by_shape.or_else(|| pipeline?.input_edge_types.get(key.as_str()));
+                match search.find(from, &need.select, expected_type.map(String::as_str)) {
                     Ok(one) => drop(found.insert(from.import(&need.select), one)),
                     Err(Refusal { field, code, why, near }) => {
                         let at = if field.is_empty() { at } else { at.key(field) };
@@ -127,9 +127,9 @@ impl Repository {
 }
 
 impl Search<'_> {
-    fn find(&mut self, from: &Elsewhere, select: &Selector, wanted: Option<&str>) -> Result<Found, Refusal> {
+    fn find(&mut self, from: &Elsewhere, select: &Selector, expected_type: Option<&str>) -> Result<Found, Refusal> {
         let found = match from {
-            Elsewhere::Item { item, .. } => self.of_item(&from.place(), item, select, wanted)?,
+            Elsewhere::Item { item, .. } => self.of_item(&from.place(), item, select, expected_type)?,
             Elsewhere::Checkpoint { remote, thread, at } => {
                 self.of_checkpoint(remote.as_ref(), thread, at.as_ref(), select)?
             }
@@ -143,12 +143,12 @@ impl Search<'_> {
         place: &str,
         item: &ItemId,
         select: &Selector,
-        wanted: Option<&str>,
+        expected_type: Option<&str>,
     ) -> Result<Found, Refusal> {
         let target = match Target::find(self.store, place) {
             Ok(target) => target,
-            Err(target::Error::Unknown { named, near }) => {
-                let why = format!("there is no run {named:?} here");
+            Err(target::Error::Unknown { name, near }) => {
+                let why = format!("there is no run {name:?} here");
                 return Err(Refusal { near, ..refused("run", Code::UnknownProducer, why) });
             }
             Err(other) => return Err(refused("run", Code::UnknownProducer, other.to_string())),
@@ -180,7 +180,7 @@ impl Search<'_> {
             let red = &view.state.graph.item(red).id;
             return Err(unusable(&format!("builds on the patch of {red}, which is red: its check did not pass")));
         }
-        check_type(view.state.graph.item(at), &key, wanted)?;
+        check_type(view.state.graph.item(at), &key, expected_type)?;
         let proof = prove::item_of(self.store, &view.links, item, Some(&key)).map_err(|error| match error {
             prove::Error::NoProduct(..) => refused("select", Code::UndeclaredProduct, error.to_string()),
             other => unusable(&format!("cannot be proven: {other}")),
@@ -221,12 +221,12 @@ impl Search<'_> {
             self.threads.insert(place.clone(), read);
         }
         let sound = self.threads[&place].as_ref().map_err(|why| refused("thread", Code::BadSource, why.clone()))?;
-        let named = match at {
+        let found = match at {
             Some(id) => sound.trail.find(id),
             None => sound.trail.latest(),
         };
         let missing = || refused("from", Code::UnknownProducer, format!("the thread {place} has no such checkpoint"));
-        let checkpoint = named.ok_or_else(missing)?;
+        let checkpoint = found.ok_or_else(missing)?;
         let product = match of_checkpoint(&select.product_key()) {
             Some(STATE) => Some(checkpoint.content().state),
             Some(_) => checkpoint.content().packet,
@@ -309,10 +309,10 @@ impl Item {
 }
 
 /// Returns an error if the producer declares another type than the consumer takes.
-fn check_type(producer: &Item, key: &ProductKey, wanted: Option<&str>) -> Result<(), Refusal> {
+fn check_type(producer: &Item, key: &ProductKey, expected_type: Option<&str>) -> Result<(), Refusal> {
     let mut declared = producer.produces.iter().flatten();
     let is = declared.find(|produced: &&Produced| produced.select.product_key() == *key);
-    match is.and_then(|produced| produced.kind_of_type.as_deref()).zip(wanted) {
+    match is.and_then(|produced| produced.kind_of_type.as_deref()).zip(expected_type) {
         Some((makes, takes)) if makes != takes => {
             let why = format!("{} -> {key}: it is {makes}, and {takes} is wanted", producer.id);
             Err(refused("", Code::TypeMismatch, why))

@@ -72,20 +72,20 @@ impl Repository {
         let imports = Imports { found: self.imported(&old)?, carried: Some(carried), ..Imports::default() };
         let submitted = &old.state.submitted;
         let (queue, base) = (Some(submitted.queue.clone()), Some(submitted.base.to_string()));
-        let wanted = Wanted { queue, base, recorded: true, ..Wanted::default() };
+        let options = Wanted { queue, base, recorded: true, ..Wanted::default() };
         let sealed = old.blob(&submitted.plan).read(&self.store);
         let bytes = plan::renamed(&sealed.map_err(|_| Error::Unreadable(old.run.clone()))?, id.as_str())
             .ok_or_else(|| Error::Unreadable(old.run.clone()))?;
-        let valid = match self.valid(&bytes, &wanted) {
+        let valid = match self.valid(&bytes, &options) {
             Ok((valid, _)) => valid,
             Err(problems) => return Ok(Err(problems)),
         };
-        let submission = self.submit_valid(&valid, imports, PathBuf::new(), &wanted)?;
+        let submission = self.submit_valid(&valid, imports, PathBuf::new(), &options)?;
         let mut open = self.opened(&submission.run)?;
         if open.state.submitted.continues.as_ref() != Some(&continues) {
             return Err(Error::Other { run: id.clone(), old: old.run.clone() }.into());
         }
-        let taken = self.carry(&mut open, &old, &continues)?;
+        let carried = self.carry(&mut open, &old, &continues)?;
         let left = open.state.items.iter().filter(|item| !item.phase.is_terminal()).count();
         let Continues { run, entries, root, .. } = continues;
         Ok(Ok(AdoptedRun {
@@ -94,7 +94,7 @@ impl Repository {
             continues: run,
             entries,
             root,
-            taken,
+            taken: carried,
             left,
             warnings: submission.warnings,
         }))
@@ -126,8 +126,8 @@ impl Repository {
         }
         let under = &old.links[..old.links.len() - usize::from(old.state.sealed)];
         let (entries, root) = (under.len() as u64, merkle::root(under.iter().map(|link| link.hash)));
-        let named = self.store.named(&evidence)?;
-        Ok((Continues { run: old.run.clone(), entries, root, evidence: named }, evidence))
+        let stored = self.store.named(&evidence)?;
+        Ok((Continues { run: old.run.clone(), entries, root, evidence: stored }, evidence))
     }
 
     /// Returns the imports of the old run, with their evidence.
@@ -146,7 +146,7 @@ impl Repository {
     /// Records the results of the old run in their order, as far as the new run allows. Returns the
     /// items.
     fn carry(&self, open: &mut OpenRun, old: &VerifiedRun, continues: &Continues) -> Result<Vec<ItemId>, AnyError> {
-        let mut taken = Vec::new();
+        let mut carried = Vec::new();
         for link in &old.links[1..] {
             let entries = match &link.entry.event {
                 Event::ItemReconciled(e) if may_take(&open.state, e) => {
@@ -168,12 +168,12 @@ impl Repository {
                 Err(other) => return Err(other.into()),
                 Ok(links) if links.is_empty() => {}
                 Ok(_) => {
-                    taken.extend(item);
+                    carried.extend(item);
                     coordinate::apply(open, self.config.max_items)?;
                 }
             }
         }
-        Ok(taken)
+        Ok(carried)
     }
 
     /// Returns the manifest and the inputs of the attempt that did an item, which is its last.
@@ -219,8 +219,8 @@ fn done_again(
 ) -> Result<Vec<NewEntry>, query::Error> {
     let state = &open.state;
     let Some(at) = state.graph.position(&e.item) else { return Ok(Vec::new()) };
-    let named = state.graph.item(at).pipeline().and_then(|name| state.pipelines.get(name));
-    if manifest.pipeline != named.map(|bytes| bytes.sha256) {
+    let pipeline = state.graph.item(at).pipeline().and_then(|name| state.pipelines.get(name));
+    if manifest.pipeline != pipeline.map(|bytes| bytes.sha256) {
         return Ok(Vec::new());
     }
     let attempt = state.items[at].attempts + 1;

@@ -35,7 +35,7 @@ pub(super) struct Reading {
     /// The values of the drivers' refs. An object that git's checks refused is not here.
     pub(super) values: BTreeMap<DriverId, Oid>,
     /// Keeps the fetched objects until a ref reaches them.
-    pub(super) kept: KeepGuard,
+    pub(super) guard: KeepGuard,
 }
 
 impl Reader {
@@ -59,9 +59,9 @@ impl Reader {
         let values: BTreeMap<DriverId, Oid> = found.collect();
         let present: BTreeSet<Oid> = values.values().copied().collect();
         self.refused.retain(|oid| present.contains(oid));
-        let wanted: Vec<Oid> =
+        let oids: Vec<Oid> =
             present.into_iter().filter(|oid| !self.refused.contains(oid) && !store.contains(*oid)).collect();
-        self.fetch(tip, &wanted, &mut read.kept)?;
+        self.fetch(tip, &oids, &mut read.kept)?;
         let copies: BTreeMap<String, Oid> = refs::list(store, &folder)?.into_iter().collect();
         for name in copies.keys().filter(|name| !listed.contains_key(*name)) {
             keep_beat(store, name, None)?;
@@ -71,21 +71,21 @@ impl Reader {
                 keep_beat(store, name, Some(*value))?;
             }
         }
-        Ok(Reading { head: read.changed.get(&name).copied().flatten(), values, kept: read.kept })
+        Ok(Reading { head: read.changed.get(&name).copied().flatten(), values, guard: read.kept })
     }
 
     /// Fetches objects, and finds by halves those that git's checks refuse.
-    fn fetch(&mut self, tip: &Tip, wanted: &[Oid], kept: &mut KeepGuard) -> Result<(), remote::Error> {
-        if wanted.is_empty() {
+    fn fetch(&mut self, tip: &Tip, oids: &[Oid], guard: &mut KeepGuard) -> Result<(), remote::Error> {
+        if oids.is_empty() {
             return Ok(());
         }
-        match (tip.fetch(wanted), wanted) {
-            (Ok(more), _) => kept.join(more),
+        match (tip.fetch(oids), oids) {
+            (Ok(more), _) => guard.join(more),
             (Err(why), [one]) if why.refuses_objects() => drop(self.refused.insert(*one)),
             (Err(why), _) if why.refuses_objects() => {
-                let (first, second) = wanted.split_at(wanted.len() / 2);
-                self.fetch(tip, first, kept)?;
-                self.fetch(tip, second, kept)?;
+                let (first, second) = oids.split_at(oids.len() / 2);
+                self.fetch(tip, first, guard)?;
+                self.fetch(tip, second, guard)?;
             }
             (Err(error), _) => return Err(error),
         }
@@ -102,7 +102,7 @@ fn read_together(tip: &Tip, store: &Store, run: &RunId) -> Result<Reading, ReadE
     }
     let copies = refs::list(store, &folder)?.into_iter();
     let values = copies.filter_map(|(name, value)| Some((driver_of(&folder, &name)?, value))).collect();
-    Ok(Reading { head: read.changed.get(&name).copied().flatten(), values, kept: read.kept })
+    Ok(Reading { head: read.changed.get(&name).copied().flatten(), values, guard: read.kept })
 }
 
 fn same(name: &str) -> Copy {

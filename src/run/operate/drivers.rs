@@ -162,26 +162,27 @@ impl Repository {
         {
             refs::advance(&self.store, &ours, known, head)?;
         }
-        drop(read.kept);
+        drop(read.guard);
         let state = self.state_with_dispatchers(run)?;
         let judge = Judge { store: &self.store, run, first: sharing.first, state: &state };
         let lost_after = state.shared.map_or_else(|| self.lost_after_millis(), |shared| shared.lost_after);
         let sign = |(driver, value): (&DriverId, &Oid)| (driver.clone(), judge.sign(driver, *value));
         let signs: BTreeMap<DriverId, Option<Sign>> = read.values.iter().map(sign).collect();
-        let seen = self.seen(run, &signs)?;
+        let sightings = self.remember_signs(run, &signs)?;
         let mut drivers: BTreeMap<DriverId, DriverShown> = BTreeMap::new();
         for (driver, sign) in signs {
-            let since = seen.get(&driver).map(|seen| seen.since);
+            let since = sightings.get(&driver).map(|sighting| sighting.since);
             let value = read.values.get(&driver).copied();
-            drivers.insert(driver.clone(), DriverShown { value, ..self.shown(driver, since, sign, lost_after) });
+            drivers
+                .insert(driver.clone(), DriverShown { value, ..self.describe_driver(driver, since, sign, lost_after) });
         }
         for (at, item) in state.items.indexed() {
             let Some(holder) = &item.holder else { continue };
-            let shown = drivers.entry(holder.driver.clone());
-            let shown = shown.or_insert_with(|| self.shown(holder.driver.clone(), None, None, lost_after));
-            shown.host = shown.host.take().or_else(|| holder.host.clone());
-            shown.job = shown.job.take().or_else(|| holder.job.clone());
-            shown.holds.push(state.graph.item(at).id.clone());
+            let entry = drivers.entry(holder.driver.clone());
+            let entry = entry.or_insert_with(|| self.describe_driver(holder.driver.clone(), None, None, lost_after));
+            entry.host = entry.host.take().or_else(|| holder.host.clone());
+            entry.job = entry.job.take().or_else(|| holder.job.clone());
+            entry.holds.push(state.graph.item(at).id.clone());
         }
         let drivers = drivers.into_values().collect();
         Ok(DriversShown { run: run.clone(), remote: sharing.remote, lost_after, drivers })
@@ -203,7 +204,13 @@ impl Repository {
         Ok(state)
     }
 
-    fn shown(&self, driver: DriverId, since: Option<Moment>, sign: Option<Sign>, lost_after: u64) -> DriverShown {
+    fn describe_driver(
+        &self,
+        driver: DriverId,
+        since: Option<Moment>,
+        sign: Option<Sign>,
+        lost_after: u64,
+    ) -> DriverShown {
         let now = self.environment.clock.now();
         let is_silent = since.is_some_and(|since| since.plus_millis(lost_after) < now);
         let (beat, key) = sign.map(|Sign { beat, key }| (beat, key)).unzip();
@@ -232,7 +239,7 @@ impl Repository {
 
     /// Returns since when this clone has seen the value of each driver's ref. A value that is no
     /// higher beat than those before it changes nothing.
-    fn seen(
+    fn remember_signs(
         &self,
         run: &RunId,
         signs: &BTreeMap<DriverId, Option<Sign>>,
@@ -243,15 +250,15 @@ impl Repository {
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .unwrap_or_default();
         let now = self.environment.clock.now();
-        let seen = signs.iter().map(|(driver, sign)| {
+        let sightings = signs.iter().map(|(driver, sign)| {
             let mark = sign.as_ref().and_then(Sign::mark);
             let known = before.get(driver).filter(|known| mark <= known.mark);
             (driver.clone(), known.cloned().unwrap_or(Seen { since: now, mark }))
         });
-        let seen = seen.collect();
-        private_files::put(&self.store, private_files::VIA_SEEN, &run.encoded(), &format::canonical(&seen))
+        let sightings = sightings.collect();
+        private_files::put(&self.store, private_files::VIA_SEEN, &run.encoded(), &format::canonical(&sightings))
             .map_err(Error::Seen)?;
-        Ok(seen)
+        Ok(sightings)
     }
 
     /// Takes the attempts of a driver from it at once, because the caller knows that it is dead.
@@ -260,8 +267,8 @@ impl Repository {
         if open.state.shared.is_none() {
             return Err(Error::NotShared(run.clone()).into());
         }
-        let held = held_by(&open.state, driver);
-        let entries: Vec<NewEntry> = held
+        let held_items = held_by(&open.state, driver);
+        let entries: Vec<NewEntry> = held_items
             .iter()
             .map(|at| {
                 NewEntry::plain(Event::ItemRequeued(ItemEnded {
@@ -288,8 +295,8 @@ impl Repository {
             if Sharing::read(&self.store, &run).is_none() {
                 continue;
             }
-            let shown = match self.drivers(&run) {
-                Ok(shown) => shown,
+            let answer = match self.drivers(&run) {
+                Ok(answer) => answer,
                 // The remote that a run was only pushed to may be gone, or the run there.
                 Err(error) if !Sharing::is_joined(&self.store, &run) && runs.is_empty() => {
                     self.note(format!("{run}: {}", in_words(&*error)));
@@ -298,8 +305,8 @@ impl Repository {
                 Err(error) => return Err(error),
             };
             let view = Target::own(run.clone()).view(&self.store)?;
-            let tip = self.tip(&shown.remote)?;
-            for driver in shown.drivers {
+            let tip = self.tip(&answer.remote)?;
+            for driver in answer.drivers {
                 let is_idle = driver.holds.is_empty() && (driver.is_silent || driver.state == DriverState::Lost);
                 let name = format!("{}{}", format::driver_refs(&run), driver.driver);
                 let Some(beat) = driver.value.filter(|_| view.state.sealed || is_idle) else {
@@ -317,7 +324,7 @@ impl Repository {
                 stale.push(StaleBeat {
                     run: run.clone(),
                     driver: driver.driver,
-                    remote: shown.remote.clone(),
+                    remote: answer.remote.clone(),
                     removed,
                 });
             }

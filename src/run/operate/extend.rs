@@ -126,15 +126,15 @@ impl Repository {
     /// Returns the items of a plan that the run lacks, in the order of their ids, and the pipelines
     /// that they name and it lacks.
     fn missing(&self, open: &OpenRun, submitted: &Plan, bytes: &[u8]) -> Result<Result<Missing, Problems>, AnyError> {
-        let asked = match plan::parse(bytes) {
-            Ok(asked) => asked,
+        let extended = match plan::parse(bytes) {
+            Ok(extended) => extended,
             Err(problems) => return Ok(Err(problems)),
         };
-        if asked.id != *open.id() {
-            return Err(Error::OtherRun { plan: asked.id, run: open.id().clone() }.into());
+        if extended.id != *open.id() {
+            return Err(Error::OtherRun { plan: extended.id, run: open.id().clone() }.into());
         }
         let existing = open.state.graph.items();
-        let there: BTreeSet<&ItemId> = asked
+        let there: BTreeSet<&ItemId> = extended
             .items
             .iter()
             .filter(|item| {
@@ -144,11 +144,11 @@ impl Repository {
             .map(|item| &item.id)
             .collect();
         let pattern = &open.state.submitted.pattern;
-        let unread = plan::pattern::unread(pattern, &asked.items, |item| !there.contains(&item.id));
+        let unread = plan::pattern::unread(pattern, &extended.items, |item| !there.contains(&item.id));
         if !unread.is_empty() {
             return Ok(Err(unread));
         }
-        let reserved = reserved(&open.state, &asked.items, |item| !there.contains(&item.id));
+        let reserved = reserved(&open.state, &extended.items, |item| !there.contains(&item.id));
         if !reserved.is_empty() {
             return Ok(Err(reserved));
         }

@@ -117,8 +117,8 @@ impl Repository {
         let (item, about) = (run.state.graph.item(at).id.clone(), run.state.decided_about(at));
         let first = run.links[0].hash;
         // Earlier votes of our key may be in its log only.
-        let said = |other: &ItemIndex| self.decided_elsewhere(&by, run, *other).is_some();
-        if let Some(other) = run.state.votes_beside(at).find(said) {
+        let mut others = run.state.votes_beside(at);
+        if let Some(other) = others.find(|other| self.decided_elsewhere(&by, run, *other).is_some()) {
             return Err(Error::Illegal(Illegal::SecondVote(
                 run.state.graph.item(at).id.clone(),
                 run.state.graph.item(other).id.clone(),
@@ -126,7 +126,7 @@ impl Repository {
             ))
             .into());
         }
-        let said = LogDecided {
+        let vote = LogDecided {
             log: by.clone(),
             first,
             item: item.clone(),
@@ -135,7 +135,7 @@ impl Repository {
             message,
             made: None,
         };
-        log::record_statement(&writer, &run.run, &Event::LogDecided(said))?;
+        log::record_statement(&writer, &run.run, &Event::LogDecided(vote))?;
         let run = run.run.clone();
         Ok(Decided { run, item, decision, about, by, recorded: false })
     }
@@ -197,8 +197,8 @@ impl Repository {
             return Ok(key.map_err(Error::BadKey)?);
         }
         let path = self.environment.expand(Path::new(text));
-        let held = std::fs::read_to_string(&path).map_err(|_| Error::NoKey(text.to_owned()))?;
-        let mut keys = held.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let content = std::fs::read_to_string(&path).map_err(|_| Error::NoKey(text.to_owned()))?;
+        let mut keys = content.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         match (keys.next(), keys.next()) {
             (Some(line), None) if is_fingerprint(line) => Ok(line.to_owned()),
             (Some(line), None) => match sign::public_in(line) {

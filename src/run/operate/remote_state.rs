@@ -54,9 +54,9 @@ impl Repository {
         if sharing.first != first || (!is_joined && is_driven_here(&self.store.common_dir(), run)) {
             return Ok(None);
         }
-        let mut pushed = Pushed::of(&self.store, run, first);
+        let mut pushed = Pushed::load(&self.store, run, first);
         let remotes = if is_joined { vec![sharing.remote] } else { pushed.remotes.clone() };
-        let home = Home::of(&self.store).ok();
+        let home = Home::find(&self.store).ok();
         let alone = pushed.alone.clone().filter(|alone| Some(alone.home) == home).map(|alone| alone.id);
         let until = Instant::now() + LISTED_WITHIN;
         let mut heaviest: Option<(String, RemoteState, Option<String>)> = None;
@@ -69,15 +69,15 @@ impl Repository {
                 heaviest = Some((remote, state, failure));
             }
         }
-        let Some((named, state, failure)) = heaviest else { return Ok(None) };
+        let Some((name, state, failure)) = heaviest else { return Ok(None) };
         if state != RemoteState::Unread {
             pushed.read_at = Some(self.environment.clock.now());
         }
         if state.shows_others() {
-            pushed.prefer(&named);
+            pushed.prefer(&name);
         }
         pushed.keep(&self.store, run).map_err(sharing::Error::Record)?;
-        Ok(Some(RemoteRead { remote: without_password(&named), read_at: pushed.read_at, failure, named, state }))
+        Ok(Some(RemoteRead { remote: without_password(&name), read_at: pushed.read_at, failure, name, state }))
     }
 
     /// Compares a run here with the run on a remote. Fetches what the remote has more.
@@ -105,8 +105,8 @@ impl Repository {
         if history::goes_on(&self.store, theirs, *ours) {
             return Ok(current(0, count(theirs, *ours)));
         }
-        let kept = match tip.fetch(&[theirs]) {
-            Ok(kept) => kept,
+        let guard = match tip.fetch(&[theirs]) {
+            Ok(guard) => guard,
             Err(why) => return Ok((RemoteState::Unread, Some(first_line(&why)))),
         };
         if !history::goes_on(&self.store, *ours, theirs) {
@@ -123,7 +123,7 @@ impl Repository {
             Ok(()) | Err(refs::Error::LostRace(_)) => {}
             Err(error) => return Err(error.into()),
         }
-        drop(kept);
+        drop(guard);
         if is_sealed(&self.store, name) {
             self.fetch_logs_of(run, tip);
         }

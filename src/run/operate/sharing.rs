@@ -58,7 +58,7 @@ impl Repository {
         }
         let remote = match (read, Sharing::read(&self.store, open.id())) {
             (Some(read), _) if read.state == RemoteState::Missing && open.state.shared.is_none() => return Ok(open),
-            (Some(read), _) => read.named,
+            (Some(read), _) => read.name,
             (None, _) if open.state.shared.is_none() => return Ok(open),
             (None, Some(sharing)) if self.offline => {
                 let (run, remote) = (open.id().clone(), remote::without_password(&sharing.remote));
@@ -96,7 +96,7 @@ impl Repository {
             }
             (Some(theirs), Some(ours)) if theirs == ours => ours,
             (Some(theirs), Some(ours)) => {
-                let kept = tip.fetch(&[theirs])?;
+                let guard = tip.fetch(&[theirs])?;
                 if history::goes_on(&self.store, ours, theirs) {
                     self.receive(&tip, run, Some(ours), theirs)?;
                     theirs
@@ -104,7 +104,7 @@ impl Repository {
                     publish(&tip, run, remote, &[Move { name, old: Some(theirs), new: Some(ours) }])?;
                     ours
                 } else {
-                    drop(kept);
+                    drop(guard);
                     return Err(Error::Other { run: run.clone(), remote: remote.to_owned(), theirs, ours });
                 }
             }
@@ -121,14 +121,14 @@ impl Repository {
         };
         let (first, base) = self.entry_zero(run, head)?;
         if !self.store.contains(base) {
-            let kept = tip.fetch(&[base]).map_err(|error| {
+            let guard = tip.fetch(&[base]).map_err(|error| {
                 if !in_words(&error).contains("not our ref") {
                     return error.into();
                 }
                 Error::NoBase { run: run.clone(), remote: remote.to_owned(), base, source: Box::new(error) }
             })?;
             refs::create(&self.store, &format::base_ref(run), base)?;
-            drop(kept);
+            drop(guard);
         }
         self.complete_base(&tip, base)?;
         let driver =
@@ -262,7 +262,7 @@ impl Repository {
 
     /// Fetches a run, and moves our ref to its head if its entries may follow ours.
     fn receive(&self, tip: &Tip, run: &RunId, known: Option<Oid>, theirs: Oid) -> Result<(), Error> {
-        let kept = tip.fetch(&[theirs])?;
+        let guard = tip.fetch(&[theirs])?;
         let checked = match known {
             Some(ours) => self.check_following(run, ours, theirs),
             // A run that is joined may have entries of a revoked key that has no role any more.
@@ -274,7 +274,7 @@ impl Repository {
             None => refs::begin(&self.store, &name, theirs)?,
             Some(ours) => refs::advance(&self.store, &name, ours, theirs)?,
         }
-        drop(kept);
+        drop(guard);
         Ok(())
     }
 

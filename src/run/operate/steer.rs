@@ -243,11 +243,11 @@ fn again_with(open: &OpenRun, at: ItemIndex) -> Vec<ItemIndex> {
 /// Returns the waiting items that depend on an item, directly or not, dependencies first.
 pub fn lost_with(state: &RunState, at: ItemIndex) -> Vec<ItemIndex> {
     let mut lost = Vec::new();
-    let mut seen = BTreeSet::from([at]);
+    let mut visited = BTreeSet::from([at]);
     let mut next = VecDeque::from([at]);
     while let Some(on) = next.pop_front() {
         for &dependent in state.graph.dependents(on) {
-            if state.items[dependent].phase == Phase::Waiting && seen.insert(dependent) {
+            if state.items[dependent].phase == Phase::Waiting && visited.insert(dependent) {
                 lost.push(dependent);
                 next.push_back(dependent);
             }

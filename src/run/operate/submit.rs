@@ -142,7 +142,7 @@ fn existing(writer: &Writer, run: &RunId, valid: &ValidPlan) -> Result<Option<Su
         return Err(Error::Different(run.clone()).into());
     };
     // A run that another key planted under this id is not ours, whatever its plan is.
-    let is_same = first.plan.sha256 == Digest::of(valid.bytes())
+    let is_same = first.plan.sha256 == Digest::compute(valid.bytes())
         || plan::is_same(&writer.store.read_blob_of(first.plan.oid, bounds::PLAN)?, valid.bytes());
     if !is_same || !first.roles.contains_key(&writer.signer.fingerprint()) {
         return Err(Error::Different(run.clone()).into());

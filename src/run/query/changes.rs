@@ -48,12 +48,12 @@ pub fn read(patch: &[u8]) -> Vec<FileChange> {
 
 /// Parses the path of `a/<path> b/<path>`; either may be quoted.
 fn path(names: &[u8]) -> String {
-    let named = match quoted_path::read(names) {
+    let unquoted = match quoted_path::read(names) {
         Some((path, _)) => path,
         // Both paths are equal, so each has half of the text beside the space.
         None => names[..names.len() / 2].into(),
     };
-    named.strip_prefix(b"a/").unwrap_or(&named).to_str_lossy().into_owned()
+    unquoted.strip_prefix(b"a/").unwrap_or(&unquoted).to_str_lossy().into_owned()
 }
 
 /// Parses `7,2 +9,3 @@ …` into the numbers of old and new lines.

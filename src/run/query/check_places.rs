@@ -18,8 +18,8 @@ impl View {
     /// manifest is not here are left out.
     pub fn checked_in_worktree(&self, store: &Store) -> BTreeSet<ItemIndex> {
         let is_in_worktree = |at: ItemIndex| {
-            let named = self.state.items[at].manifest.as_ref();
-            let manifest = named.and_then(|named| show::manifest(store, named).ok().flatten());
+            let product = self.state.items[at].manifest.as_ref();
+            let manifest = product.and_then(|product| show::manifest(store, product).ok().flatten());
             manifest.is_some_and(|manifest| manifest.verify_in == VerifyIn::Worktree)
         };
         let mut passed = BTreeSet::new();

@@ -28,7 +28,7 @@ pub struct Estimate {
 impl Estimate {
     /// Returns the pace of an open run. Returns `None` without enough items that ended and one that
     /// runs, or if a person has to decide first.
-    pub fn of(view: &View, now: Moment) -> Option<Self> {
+    pub fn from_view(view: &View, now: Moment) -> Option<Self> {
         let state = &view.state;
         if state.sealed || state.waiting_for_people().next().is_some() {
             return None;

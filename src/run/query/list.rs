@@ -189,7 +189,7 @@ impl Repository {
 
     /// Returns the status of a run, ours or a fetched one.
     pub fn status(&self, run: &str) -> Result<Status, target::Error> {
-        Ok(Status::of(&Target::find(&self.store, run)?.view(&self.store)?))
+        Ok(Status::from_view(&Target::find(&self.store, run)?.view(&self.store)?))
     }
 }
 
@@ -263,8 +263,8 @@ pub fn counts(view: &View) -> BTreeMap<&'static str, u64> {
 
 impl Status {
     /// Returns the status of a run that was read.
-    pub fn of(view: &View) -> Self {
-        let document = RunDocument::of(view, &view.head.name);
+    pub fn from_view(view: &View) -> Self {
+        let document = RunDocument::new(view, &view.head.name);
         Self {
             run: view.run.clone(),
             queue: document.queue.to_owned(),

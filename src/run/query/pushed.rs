@@ -40,7 +40,7 @@ impl Pushed {
     }
 
     /// Reads the record of a run that begins with an entry, or returns an empty one.
-    pub fn of(store: &Store, run: &RunId, first: Digest) -> Self {
+    pub fn load(store: &Store, run: &RunId, first: Digest) -> Self {
         Self::read(store, run).filter(|known| known.first == first).unwrap_or_else(|| Self {
             first,
             remotes: Vec::new(),

@@ -22,7 +22,7 @@ pub struct Share {
 }
 
 /// Returns what each driver of a run did, the one with most items first.
-pub fn of(view: &View) -> Vec<Share> {
+pub fn list(view: &View) -> Vec<Share> {
     let mut hosts: BTreeMap<&DriverId, Option<&str>> = BTreeMap::new();
     let mut ended: BTreeMap<&ItemId, &DriverId> = BTreeMap::new();
     for link in &view.links {

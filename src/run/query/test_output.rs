@@ -135,10 +135,10 @@ impl Runner {
         // An empty line directly after the first one separates a name from its assertion.
         while lines.next_if(|line| line.trim().is_empty()).is_some() {}
         let further = lines.take_while(|line| !end.is_match(line));
-        let shown = first.chain(further).filter(|line| !line.trim().is_empty()).take(MOST);
-        let shown: Vec<&str> = shown.map(str::trim_end).collect();
-        let indent = shown.iter().map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
-        shown.iter().map(|line| line.get(indent..).unwrap_or(line).to_owned()).collect()
+        let lines = first.chain(further).filter(|line| !line.trim().is_empty()).take(MOST);
+        let lines: Vec<&str> = lines.map(str::trim_end).collect();
+        let indent = lines.iter().map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
+        lines.iter().map(|line| line.get(indent..).unwrap_or(line).to_owned()).collect()
     }
 }
 

@@ -38,7 +38,7 @@ pub fn trace(store: &Store, view: &View, now: Moment) -> Result<Value, store::Er
     let mut events = tracer.names(&spans);
     for attempt in &spans.attempts {
         events.push(tracer.attempt(attempt)?);
-        events.extend(tracer.held(attempt));
+        events.extend(tracer.lock_spans(attempt));
     }
     events.extend(spans.waits.iter().map(|wait| tracer.wait(wait)));
     events.extend(tracer.moments());
@@ -125,7 +125,7 @@ impl Tracer<'_> {
     }
 
     /// Returns an event for each lock that an attempt held.
-    fn held(&self, attempt: &Attempt<'_>) -> Vec<Value> {
+    fn lock_spans(&self, attempt: &Attempt<'_>) -> Vec<Value> {
         let locks = self.view.state.graph.item(attempt.item).resource_locks.iter();
         locks
             .map(|lock| {

@@ -69,7 +69,7 @@ pub struct Changes {
 
 impl Changes {
     /// Counts the changes of a patch as git does, or returns `None` if git cannot read it.
-    fn of(store: &Store, patch: Vec<u8>) -> Option<Self> {
+    fn read(store: &Store, patch: Vec<u8>) -> Option<Self> {
         let git = store.work_dir().map_or_else(|| store.git(), |top| store.git().work_tree(&top));
         let listed =
             git.args(["apply", "--numstat", "--allow-empty", "--whitespace=nowarn"]).input(patch).run().ok()?;
@@ -159,7 +159,7 @@ impl Repository {
                     kind,
                     target: format!("{name}/{item}:{key}"),
                     size: product.map(|product| product.size),
-                    changes: changes.and_then(|patch| Changes::of(&self.store, patch)),
+                    changes: changes.and_then(|patch| Changes::read(&self.store, patch)),
                     passed: None,
                 });
             }
@@ -180,9 +180,9 @@ impl Repository {
         let tree = chain::tip(&self.store, &format::log_ref(key)).ok()?.tree?;
         let path = format::decided_path(&view.run, &view.state.graph.item(at).id);
         let bytes = self.store.read_blob(self.store.blob_at(tree, &path).ok()??).ok()?;
-        let said: LogDecided = serde_json::from_slice(&bytes).ok()?;
+        let vote: LogDecided = serde_json::from_slice(&bytes).ok()?;
         let first = view.links.first()?.hash;
-        (said.first == first && said.about == view.state.decided_about(at)).then(|| said.decision.word())
+        (vote.first == first && vote.about == view.state.decided_about(at)).then(|| vote.decision.word())
     }
 }
 

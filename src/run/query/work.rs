@@ -102,14 +102,14 @@ pub enum Explained {
 
 impl Work {
     /// Gathers the work of a run. Bytes that are not here are left out.
-    pub fn of(store: &Store, view: &View) -> Self {
+    pub fn read(store: &Store, view: &View) -> Self {
         let mut work = Self { is_counted: true, goal: view.goal().map(str::to_owned), ..Self::default() };
         let mut patches = BTreeMap::new();
         for at in view.state.listed().into_iter().filter(|at| !view.state.is_superseded(*at)) {
-            let item = ItemWork::of(store, view, at);
+            let item = ItemWork::read(store, view, at);
             patches.extend(work.read_products(store, view, at).map(|changes| (at, changes)));
             if let Some(agent) = agent(store, view, at) {
-                let claims = end_of(view, &item.id).and_then(|end| Reported::of(end.claims.as_deref(), end.usage));
+                let claims = end_of(view, &item.id).and_then(|end| Reported::new(end.claims.as_deref(), end.usage));
                 work.agents.push((agent, claims));
             }
             work.items.push(item);
@@ -173,7 +173,7 @@ impl View {
 }
 
 impl ItemWork {
-    fn of(store: &Store, view: &View, at: ItemIndex) -> Self {
+    fn read(store: &Store, view: &View, at: ItemIndex) -> Self {
         let (id, state) = (view.state.graph.item(at).id.clone(), &view.state.items[at]);
         let end = end_of(view, &id);
         let checked = end.and_then(|end| Some((end.verify?, checked(view, at, end))));

@@ -37,7 +37,7 @@ impl Caches {
         let all = self
             .under_overlays()
             .map(|Under { number, place, .. }: Under<'_>| {
-                Overlay::of(scratch, number, place)
+                Overlay::new(scratch, number, place)
                     .map_err(|e| format!("{} was replaced after the run started: {e}", place.display()))
             })
             .collect::<Result<Vec<Overlay>, String>>()?;

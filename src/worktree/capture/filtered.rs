@@ -44,9 +44,10 @@ pub(crate) fn which(part: &Part<'_>, scratch: &Scratch, paths: &BTreeSet<&BStr>)
     if input.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let said = scratch.git().args(["check-attr", "-z", "--stdin", "filter"]).input(input).run().map_err(Error::git)?;
+    let output =
+        scratch.git().args(["check-attr", "-z", "--stdin", "filter"]).input(input).run().map_err(Error::git)?;
     // `path NUL attribute NUL value NUL`
-    let mut fields = said.split(|byte| *byte == 0);
+    let mut fields = output.split(|byte| *byte == 0);
     let mut found = BTreeSet::new();
     while let (Some(path), Some(_), Some(name)) = (fields.next(), fields.next(), fields.next()) {
         if part.git_dir.has_filter(name) {

@@ -21,14 +21,14 @@ use super::filtered::{Converted, Failing};
 use super::large::{self, Kept};
 use super::part::Part;
 use super::tree::Scratch;
-use super::walk::shown;
+use super::walk::display_path;
 use crate::git::cancellation::Cancellation;
 use crate::git::program;
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::entry::Exit;
+use crate::model::last_lines::last_lines;
 use crate::model::limits::Limits;
-use crate::model::said::last_lines;
 use crate::process::agent::{self, Cause, Confined, Ended, Invocation, Stdin};
 use crate::process::attendant::Attendant;
 use crate::process::survivors;
@@ -110,15 +110,15 @@ fn prepare(part: &Part<'_>, scratch: &Scratch, inside: &Inside, dir: &Path) -> i
 
 /// Writes the list of paths to add and to print.
 fn write_paths(dir: &Path, paths: &BTreeSet<BString>, failing: Failing) -> io::Result<()> {
-    let (mut asked, mut names) = (Vec::new(), Vec::new());
+    let (mut pathspecs, mut names) = (Vec::new(), Vec::new());
     for path in paths {
         if failing == Failing::LeavesOut {
-            asked.extend_from_slice(b":(top,literal)");
+            pathspecs.extend_from_slice(b":(top,literal)");
         }
-        asked.extend(path.iter().copied().chain([0]));
+        pathspecs.extend(path.iter().copied().chain([0]));
         names.extend(name(path.as_bstr()).into_iter().chain([0]));
     }
-    fs::write(dir.join("paths"), asked)?;
+    fs::write(dir.join("paths"), pathspecs)?;
     fs::write(dir.join("names"), names)
 }
 
@@ -229,7 +229,7 @@ fn confined(
 }
 
 /// Interprets its exit.
-fn judge(ended: &Ended, said: &[u8], failing: Failing) -> Result<(), Error> {
+fn judge(ended: &Ended, output: &[u8], failing: Failing) -> Result<(), Error> {
     let refused =
         |why: String| Err(Error::refused(format!("a filter of the repository, run in the item's sandbox, {why}")));
     match (ended.cause, ended.exit) {
@@ -241,7 +241,7 @@ fn judge(ended: &Ended, said: &[u8], failing: Failing) -> Result<(), Error> {
         (Cause::Exited, Some(Exit { code: Some(0), .. })) => Ok(()),
         (Cause::Exited, _) if failing == Failing::LeavesOut => Ok(()),
         // git's own message comes last.
-        (Cause::Exited, _) => refused(format!("failed: {}", last_lines(said))),
+        (Cause::Exited, _) => refused(format!("failed: {}", last_lines(output))),
     }
 }
 
@@ -269,7 +269,7 @@ fn read(
             Printed::Large(size) => {
                 return Err(Error::refused(format!(
                     "filters made {size} bytes of {}, and no more than {} are taken",
-                    shown(path),
+                    display_path(path),
                     part.host.settings.max_product.min(left)
                 )));
             }
@@ -281,8 +281,8 @@ fn read(
             continue;
         };
         left = left.saturating_sub(bytes.len() as u64);
-        let kept = large::keep(part, &folder, path.as_bstr(), &bytes, &mut left)?;
-        match kept {
+        let outcome = large::keep(part, &folder, path.as_bstr(), &bytes, &mut left)?;
+        match outcome {
             Kept::Secret(secret) if failing == Failing::Refuses => return Err(Error::Secret(secret)),
             Kept::Secret(_) => {
                 converted.insert(path.clone(), None);

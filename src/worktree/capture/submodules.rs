@@ -15,7 +15,7 @@ use super::part::Part;
 use super::patch::Change;
 use super::traps::is_folder;
 use super::tree::{Scratch, ignored};
-use super::walk::{shown, walk_submodule};
+use super::walk::{display_path, walk_submodule};
 use super::{Error, patch, repositories};
 use crate::model::credential::gate::Secret;
 use crate::model::format;
@@ -98,12 +98,12 @@ pub(super) fn outputs(base: &Base) -> BTreeSet<FilePath> {
 fn in_place(workspace: &Workspace, path: &BString) -> Result<(), Error> {
     let tree = workspace.tree();
     if !is_folder(&tree, path) {
-        return Err(Error::refused(format!("the submodule {} was removed or replaced", shown(path))));
+        return Err(Error::refused(format!("the submodule {} was removed or replaced", display_path(path))));
     }
     let git_dir = tree.join(OsStr::from_bytes(path)).join(".git");
     match fs::symlink_metadata(&git_dir) {
         Ok(meta) if meta.is_dir() => Ok(()),
-        Ok(_) => Err(Error::refused(format!("the submodule {} was made to point elsewhere", shown(path)))),
+        Ok(_) => Err(Error::refused(format!("the submodule {} was made to point elsewhere", display_path(path)))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         // The walk reports an unreadable folder better.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
@@ -127,7 +127,7 @@ fn change_of(workspace: &Workspace, host: &Host, base: &Base, at: usize) -> Resu
         ..change
     });
     walked.map_err(|error| match error {
-        Error::Refused(why) => Error::refused(format!("in the submodule {}: {why}", shown(&submodule.path))),
+        Error::Refused(why) => Error::refused(format!("in the submodule {}: {why}", display_path(&submodule.path))),
         Error::Secret(secret) => {
             Error::Secret(Secret { file: format!("{}/{}", submodule.path, secret.file), ..secret })
         }
@@ -138,7 +138,7 @@ fn change_of(workspace: &Workspace, host: &Host, base: &Base, at: usize) -> Resu
 /// Returns the output name for the change to a submodule.
 fn output(path: &BString) -> Result<FilePath, Error> {
     let name = path.to_str().ok().and_then(|path| format::submodule_output(path).ok());
-    name.ok_or_else(|| Error::refused(format!("no output can be named after the submodule {}", shown(path))))
+    name.ok_or_else(|| Error::refused(format!("no output can be named after the submodule {}", display_path(path))))
 }
 
 /// Returns the first path of a submodule's patch, or the submodule's if git quotes the first.
@@ -176,7 +176,7 @@ fn check_empty(workspace: &Workspace, host: &Host, base: &Base, path: &BString) 
         return Ok(());
     }
     walked.traps.refuse()?;
-    let scratch = Scratch::of(&Part::of(workspace, host, base), &State::new(kind), &BTreeSet::new())?;
+    let scratch = Scratch::new(&Part::new(workspace, host, base), &State::new(kind), &BTreeSet::new())?;
     let ignored = ignored(&scratch, &new)?;
     new.iter().find(|path| !ignored.contains(*path)).map_or(Ok(()), |path| Err(refused(path)))
 }
@@ -204,6 +204,6 @@ fn is_reached(tree: &Path, path: &BString) -> Result<bool, Error> {
 fn refused(path: &BString) -> Error {
     Error::refused(format!(
         "{} was changed, which is a submodule's: no patch can carry that; hand it over below outputs/, or change the submodule in its own repository",
-        shown(path)
+        display_path(path)
     ))
 }

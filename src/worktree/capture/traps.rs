@@ -10,7 +10,7 @@ use std::path::Path;
 use gix::bstr::BString;
 
 use super::Error;
-use super::walk::{below, shown};
+use super::walk::{below, display_path};
 use crate::sandbox::folder::Room;
 
 /// The files of a worktree that git reads while it adds others.
@@ -66,7 +66,7 @@ impl Traps {
 pub(crate) fn in_words(path: &BString) -> String {
     format!(
         "git would read {}, which is no plain file, or has with others of its kind more than {} MiB",
-        shown(path),
+        display_path(path),
         MOST >> 20
     )
 }

@@ -73,7 +73,7 @@ impl Workspace {
             make_own(&to).map_err(Error::at(&to))?;
             copier.copy_folder(copy, &to, &|path: &Path| by.may_copy(copy, path)).map_err(Error::at(&to))?;
             make_logins(copy, &place, &|path: &Path| by.may_copy(copy, path), &mut made, &mut state)?;
-            state.folders.push(Made::of(&place, &to).map_err(Error::at(&to))?);
+            state.folders.push(Made::read(&place, &to).map_err(Error::at(&to))?);
             if let Some(Err(error)) = sessions.as_ref().map(|sessions| carry_over(sessions, copy, &place, &to)) {
                 // The agent works without them, too.
                 made.remarks.push(format!("the data of sessions in {} is lost: {error}", copy.below.display()));
@@ -113,9 +113,9 @@ impl Workspace {
     ///
     /// The attempt's processes have ended.
     pub fn end_agent_folders(&self, keep_sessions: bool) -> Vec<String> {
-        let kept = give_back(&self.folder, &self.dir, true).into_iter();
-        let notes =
-            kept.map(|(login, why)| format!("{}: the login in {} is not renewed: {why}", self.item, login.display()));
+        let unrenewed = give_back(&self.folder, &self.dir, true).into_iter();
+        let notes = unrenewed
+            .map(|(login, why)| format!("{}: the login in {} is not renewed: {why}", self.item, login.display()));
         let notes = notes.collect();
         let is_left = keep_sessions && self.folder.has(AGENT);
         if is_left && drop_own(&self.folder).and_then(|()| remove_links(&self.folder, &self.dir.join(AGENT))).is_ok() {
@@ -177,7 +177,7 @@ fn make_logins(
         }
         let at = place.join(file);
         let to = parent_made(made.folder.join(&at))?;
-        let login = Login::of(at, real.clone(), checked).map_err(Error::at(&real))?;
+        let login = Login::read(at, real.clone(), checked).map_err(Error::at(&real))?;
         if checked {
             login.copy(&to).map_err(Error::at(&to))?;
         } else if fs::hard_link(&real, &to).is_err() {

@@ -120,7 +120,7 @@ impl Base {
             }
         }
         let sparse = sparse::apply(host, index)?;
-        let extras = Extras::read(host)?.beside(index)?;
+        let extras = Extras::read(host)?.without_tracked(index)?;
         let gitlinks = index.entries().iter().filter(|entry| entry.mode == Mode::COMMIT);
         let gitlinks: Vec<(BString, Oid)> =
             gitlinks.map(|entry| (entry.path(index).to_owned(), Oid(entry.id))).collect();
@@ -174,15 +174,16 @@ impl Base {
         // Attribute lookup sees all entries; only unmarked ones are written.
         let mut part = index.clone();
         let is_wanted = |index: &gix::index::State, at: usize| paths.contains(index.entries()[at].path(index));
-        let wanted: Vec<bool> = (0..index.entries().len()).map(|at| is_wanted(&index, at)).collect();
-        if wanted.iter().filter(|wanted| **wanted).count() != paths.len() {
+        let selected: Vec<bool> = (0..index.entries().len()).map(|at| is_wanted(&index, at)).collect();
+        if selected.iter().filter(|selected| **selected).count() != paths.len() {
             return Err(Error::io(dir, std::io::ErrorKind::NotFound.into()));
         }
-        for (entry, wanted) in part.entries_mut().iter_mut().zip(&wanted) {
-            entry.flags.set(Flags::SKIP_WORKTREE, !wanted);
+        for (entry, selected) in part.entries_mut().iter_mut().zip(&selected) {
+            entry.flags.set(Flags::SKIP_WORKTREE, !selected);
         }
         self.files.write(&host.store, dir, &mut part)?;
-        for ((entry, new), _) in index.entries_mut().iter_mut().zip(part.entries()).zip(&wanted).filter(|(_, w)| **w) {
+        for ((entry, new), _) in index.entries_mut().iter_mut().zip(part.entries()).zip(&selected).filter(|(_, w)| **w)
+        {
             entry.stat = new.stat;
         }
         Ok(Index { state: Arc::new(index), ..before.clone() })
@@ -197,19 +198,19 @@ impl Base {
         files: impl Iterator<Item = (&'f BString, &'f protected::Entry)>,
     ) -> Result<BTreeSet<BString>, Error> {
         let mut index = gix::index::State::clone(&self.files.index);
-        let mut wanted: BTreeMap<BString, protected::Entry> =
+        let mut targets: BTreeMap<BString, protected::Entry> =
             files.map(|(path, entry)| (path.clone(), *entry)).collect();
-        wanted.retain(|path, _| {
+        targets.retain(|path, _| {
             !index.entry_by_path(path.as_ref()).is_some_and(|entry| entry.flags.contains(Flags::SKIP_WORKTREE))
         });
         let is_changed = |path: &BStr, entry: &gix::index::Entry| {
-            wanted.get(path).is_some_and(|new| Oid(entry.id) != new.oid || entry.mode.bits() != new.mode)
+            targets.get(path).is_some_and(|new| Oid(entry.id) != new.oid || entry.mode.bits() != new.mode)
         };
         index.remove_entries(|_, path, entry| is_changed(path, entry));
         for entry in index.entries_mut() {
             entry.flags |= Flags::SKIP_WORKTREE;
         }
-        for (path, new) in &wanted {
+        for (path, new) in &targets {
             if let Some(entry) = index.entry_mut_by_path_and_stage(path.as_ref(), Stage::Unconflicted) {
                 entry.flags.remove(Flags::SKIP_WORKTREE);
             } else {
@@ -219,7 +220,7 @@ impl Base {
         }
         index.sort_entries();
         self.files.write(&host.store, dir, &mut index)?;
-        Ok(wanted.into_keys().collect())
+        Ok(targets.into_keys().collect())
     }
 
     /// Returns the index of the commit, without file status.

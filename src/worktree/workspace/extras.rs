@@ -50,7 +50,7 @@ impl Extras {
     }
 
     /// Removes the paths that a base tracks, so that changes to them count.
-    pub(super) fn beside(mut self, index: &gix::index::State) -> Result<Self, Error> {
+    pub(super) fn without_tracked(mut self, index: &gix::index::State) -> Result<Self, Error> {
         let is_tracked = |path: &BString| {
             let below = [path.as_slice(), b"/"].concat();
             index.entry_by_path(path.as_bstr()).is_some() || index.prefixed_entries(below.as_bstr()).is_some()
@@ -82,7 +82,7 @@ impl Extras {
         for path in self.copies.iter().chain(&self.included) {
             let (from, to) = (self.from.join(path.to_path_lossy()), tree.join(path.to_path_lossy()));
             above(tree, path)?;
-            let Some((folder, name)) = held(&self.from, path)? else { continue };
+            let Some((folder, name)) = open_source(&self.from, path)? else { continue };
             copy(folder.as_fd(), name, &to).map_err(Error::at(&from))?;
         }
         for path in &self.links {
@@ -138,13 +138,13 @@ fn included(host: &Host, from: &Path) -> Result<BTreeSet<BString>, Error> {
         return Ok(BTreeSet::new());
     }
     let exclude = format!("--exclude-from={}", file.display());
-    let named = Git::new(&host.store.git_dir())
+    let listed = Git::new(&host.store.git_dir())
         .work_tree(from)
         .args(["ls-files", "-z", "--others", "--ignored", &exclude])
         .run()
         .map_err(|error| Error::Included(Box::new(error)))?;
-    let named: Vec<&[u8]> = named.split(|byte| *byte == 0).filter(|path| !path.is_empty()).collect();
-    ignored(|| Git::new(&host.store.git_dir()).work_tree(from), &named)
+    let listed: Vec<&[u8]> = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).collect();
+    ignored(|| Git::new(&host.store.git_dir()).work_tree(from), &listed)
         .map_err(|error| Error::Included(Box::new(error)))
 }
 
@@ -168,7 +168,7 @@ fn above(tree: &Path, path: &BString) -> Result<(), Error> {
 ///
 /// Workers may be able to write in the work tree, and a link there would make us copy a file that
 /// they cannot read.
-fn held<'a>(from: &Path, path: &'a BString) -> Result<Option<(OwnedFd, &'a OsStr)>, Error> {
+fn open_source<'a>(from: &Path, path: &'a BString) -> Result<Option<(OwnedFd, &'a OsStr)>, Error> {
     let mut folder =
         rustix::fs::open(from, FOLDER - OFlags::NOFOLLOW, Mode::empty()).map_err(|e| Error::io(from, e.into()))?;
     let mut parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();

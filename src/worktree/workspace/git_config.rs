@@ -45,14 +45,14 @@ impl Config {
         &mut self,
         store: &Store,
         names: impl IntoIterator<Item = &'static str>,
-        wanted: impl Fn(Source) -> bool,
+        is_included: impl Fn(Source) -> bool,
     ) {
         let repo = store.local();
         let snapshot = repo.config_snapshot();
         self.section("core", None);
         for name in names {
             let key = format!("core.{name}");
-            if let Some(value) = snapshot.plumbing().string_filter(key.as_str(), |meta| wanted(meta.source)) {
+            if let Some(value) = snapshot.plumbing().string_filter(key.as_str(), |meta| is_included(meta.source)) {
                 self.value(name, &value);
             }
         }

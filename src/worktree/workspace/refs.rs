@@ -53,7 +53,7 @@ struct Content {
 impl Refs {
     /// Returns an empty set of refs.
     pub(crate) fn none() -> Self {
-        Self::of(&BTreeMap::new(), None)
+        Self::new(&BTreeMap::new(), None)
     }
 
     /// Reads the refs of a repository. Skips refs to missing objects, at which git would stop.
@@ -77,10 +77,10 @@ impl Refs {
             }
         }
         let head = repo.head_name().map_err(|e| Error::Refs(Box::new(e)))?.map(|name| name.as_bstr().to_owned());
-        Ok(Self::of(&found, head))
+        Ok(Self::new(&found, head))
     }
 
-    fn of(found: &BTreeMap<BString, (Target, Option<Oid>)>, head: Option<BString>) -> Self {
+    fn new(found: &BTreeMap<BString, (Target, Option<Oid>)>, head: Option<BString>) -> Self {
         let (mut packed, mut symbolic) = (HEADER.to_vec(), Vec::new());
         let (mut tags, mut branches) = (Vec::new(), Vec::new());
         if let Some(name) = &head {
@@ -111,7 +111,7 @@ impl Refs {
             Some((Target::Object(id), _)) => Some((name.clone(), Oid(*id))),
             _ => None,
         });
-        let (tags, branches) = (Digest::of(&tags), Digest::of(&branches));
+        let (tags, branches) = (Digest::compute(&tags), Digest::compute(&branches));
         Self(Arc::new(Content { packed, symbolic, head, branch, tags, branches }))
     }
 

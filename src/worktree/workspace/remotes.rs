@@ -71,13 +71,13 @@ pub fn remotes_here(store: &Store) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for place in places {
         // In git's order of lookup.
-        let named = |suffix: &str| {
+        let with_suffix = |suffix: &str| {
             let mut path = place.clone().into_os_string();
             path.push(suffix);
             PathBuf::from(path)
         };
         let Some(remote) =
-            ["/.git", "", ".git/.git", ".git"].iter().find_map(|suffix| Store::open(&named(suffix)).ok())
+            ["/.git", "", ".git/.git", ".git"].iter().find_map(|suffix| Store::open(&with_suffix(suffix)).ok())
         else {
             continue;
         };

@@ -137,17 +137,17 @@ fn own_git_dir(store: &Store, path: &BString) -> Option<PathBuf> {
 /// Returns the names and paths in the commit's `.gitmodules`.
 fn names(host: &Host, commit: Oid) -> Result<Vec<(String, BString)>, Error> {
     let blob = format!("--blob={commit}:.gitmodules");
-    let asked = host.store.git().args(["config", "-z", &blob, "--get-regexp", "^submodule\\..*\\.path$"]).run();
-    let said = match asked {
-        Ok(said) => said,
+    let result = host.store.git().args(["config", "-z", &blob, "--get-regexp", "^submodule\\..*\\.path$"]).run();
+    let output = match result {
+        Ok(output) => output,
         // There is no such file, or it is empty.
         Err(program::Error::Failed { .. }) => Vec::new(),
         Err(error) => return Err(Error::Modules(Box::new(error))),
     };
-    let lines = said.split(|byte| *byte == 0).filter_map(|line| line.split_once_str("\n"));
-    let named = lines.filter_map(|(key, path)| {
+    let lines = output.split(|byte| *byte == 0).filter_map(|line| line.split_once_str("\n"));
+    let pairs = lines.filter_map(|(key, path)| {
         let name = key.to_str().ok()?.strip_prefix("submodule.")?.strip_suffix(".path")?;
         Some((name.to_owned(), BString::from(path)))
     });
-    Ok(named.collect())
+    Ok(pairs.collect())
 }

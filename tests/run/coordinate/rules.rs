@@ -140,7 +140,7 @@ fn the_rules_of_a_queue_are_held_to_the_same() {
 fn holds(document: &str, pointer: &str, op: &str, value: &Value) -> bool {
     let condition = json!({ "document": "d", "pointer": pointer, "op": op, "value": value });
     let rule = parsed(&rule("p", &json!({ "if": [condition] })));
-    let read = |_: &_| Ok::<_, Infallible>(Arc::new(Values::of(Some(document.as_bytes()), [pointer].into_iter())));
+    let read = |_: &_| Ok::<_, Infallible>(Arc::new(Values::read(Some(document.as_bytes()), [pointer].into_iter())));
     rule.checks(&seen(&[("d", document)]), read).unwrap().iter().all(|check| check.holds)
 }
 
@@ -188,7 +188,7 @@ fn what_cannot_be_compared_does_not_hold() {
     }
     let large = parsed(&rule("p", &json!({ "if": [{ "document": "d", "pointer": "", "op": "==", "value": 1 }] })));
     let checks = large
-        .checks(&seen(&[("d", "1")]), |_: &_| Ok::<_, Infallible>(Arc::new(Values::of(None, [""].into_iter()))))
+        .checks(&seen(&[("d", "1")]), |_: &_| Ok::<_, Infallible>(Arc::new(Values::read(None, [""].into_iter()))))
         .unwrap();
     assert!(!checks[0].holds, "{checks:?}");
     insta::assert_snapshot!(checks[0].found, @"d == 1: d has more than 16777216 bytes");
