@@ -231,8 +231,8 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
             return Err(Error::Commits(count));
         }
         let selection = picks::Selection { store, scratch: &scratch, run, parts: &parts, head, message };
-        let applied = threeway::begin(&selection, request.hooks)?;
-        return Ok(Applied { submodules, ..applied });
+        let begun = threeway::begin(&selection, request.hooks)?;
+        return Ok(Applied { submodules, ..begun });
     }
     let changed = applied.conflicts.is_empty() && applied.steps.iter().any(|step| step.changed);
     if changed {

@@ -157,7 +157,7 @@ pub(super) fn part(
         })
         .map_err(refused)?;
     // The changes of replaced items are applied with those of the items that replaced them.
-    let is_newest = |at: &ItemIndex| run.state.newest(&run.state.graph.item(*at).id) == Some(*at);
+    let is_newest = |index: &ItemIndex| run.state.newest(&run.state.graph.item(*index).id) == Some(*index);
     let applied: Vec<ItemIndex> = run.state.applied(at).into_iter().filter(is_newest).collect();
     let start = starts.merged(&applied).map_err(refused)?;
     Ok(Part { item, product, start, result, chosen, is_cut: false })

@@ -94,7 +94,7 @@ pub(super) fn find(
     }
     for path in &changed {
         let setting = bare_shape::find_setting(&|| scratch.git(), (before, after), Path::new(path))?;
-        found.extend(setting.map(|path| path.display().to_string()));
+        found.extend(setting.map(|setting| setting.display().to_string()));
     }
     Ok(found)
 }

@@ -162,10 +162,10 @@ impl<'a> Picking<'a> {
         let listed = self.store.git().args(listed).arg(format!("{from}..HEAD")).run()?;
         for commit in String::from_utf8_lossy(&listed).split('\0') {
             let Some((names, message)) = commit.split_once('\n') else { continue };
-            let Some((commit, tree)) = names.split_once(' ') else { continue };
+            let Some((id, tree)) = names.split_once(' ') else { continue };
             let Some(item) = message::read_trailers(message) else { continue };
-            let commit = Some(merge::oid(commit)?);
-            self.applied.steps.push(Step { commit, ..item.step(merge::oid(tree)?) });
+            let id = Some(merge::oid(id)?);
+            self.applied.steps.push(Step { commit: id, ..item.step(merge::oid(tree)?) });
         }
         if self.applied.steps.iter().any(|step| step.commit.is_some()) {
             let branch = work_tree::head(self.store)?.and_then(|(_, branch)| branch);

@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
                 .map_or_else(Failure::bug, Failure::from));
         }
     };
-    let state = subject.view.map(|view| &view.state);
+    let state = subject.view.map(|known| &known.state);
     if arguments.mermaid {
         output.text(&mermaid::write(&subject.outline, state));
         return Ok(Ending::Done);
@@ -214,9 +214,10 @@ impl Standing {
             return Self { mark, words: word, bad: Vec::new(), color };
         }
         let counts = count_statuses(&view.state, &node.members).into_iter();
-        let counts: Vec<String> = counts.map(|(word, count)| format!("{count} {word}")).collect();
-        let bad = node.members.iter().filter(|at| graph::Standing::of(&view.state, **at) >= graph::Standing::Red);
-        let bad = bad.map(|at| plain(subject.outline.items[*at].id.as_str())).collect();
+        let counts: Vec<String> = counts.map(|(label, count)| format!("{count} {label}")).collect();
+        let bad =
+            node.members.iter().filter(|member| graph::Standing::of(&view.state, **member) >= graph::Standing::Red);
+        let bad = bad.map(|member| plain(subject.outline.items[*member].id.as_str())).collect();
         Self { mark, words: counts.join(", "), bad, color }
     }
 

@@ -62,8 +62,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     while arguments.follow
         && let Some(next) = following.next(&view, &mut || ())?
     {
-        let saved = Saved::all(&repository.store, &next)?;
-        print(&next, view.links.len(), &saved, output);
+        let newly_saved = Saved::all(&repository.store, &next)?;
+        print(&next, view.links.len(), &newly_saved, output);
         view = next;
     }
     Ok(Ending::Done)

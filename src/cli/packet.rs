@@ -166,7 +166,7 @@ impl Import {
         let report = packet_operations::check(&read, gate, &Terms::new(now));
         let Ok(packet) = read else { return Ok(()) };
         if !packet.unknown.is_empty() {
-            let left: Vec<String> = packet.unknown.iter().map(|name| packet::quoted(name)).collect();
+            let left: Vec<String> = packet.unknown.iter().map(|unknown| packet::quoted(unknown)).collect();
             output.note(&format!("not in the packet: {}", left.join(", ")));
         }
         match self.output.as_deref().filter(|path| *path != Path::new("-")) {

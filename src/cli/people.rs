@@ -139,7 +139,7 @@ fn print(decided: &Decided, output: &mut Output) {
     let wherever = if *recorded { "" } else { ", in your log" };
     output.line(&format!("{} {run}/{item}{wherever}", decision.word()));
     let rows: Vec<_> =
-        products(about).map(|(item, key, digest)| vec![format!("  {item}"), key, digest.to_string()]).collect();
+        products(about).map(|(id, key, digest)| vec![format!("  {id}"), key, digest.to_string()]).collect();
     table::lines(&rows).iter().for_each(|line| output.line(line));
 }
 
@@ -194,8 +194,8 @@ pub(crate) fn admit(arguments: &Admit, repository: &Repository, output: &mut Out
     let roles = arguments.roles.iter().copied().collect();
     let admitted = repository.admit(&arguments.run, &arguments.key, &roles)?;
     if !output.answers(&admitted) {
-        let roles: Vec<_> = admitted.role.iter().chain(&admitted.roles).map(|role| role.word()).collect();
-        output.line(&format!("{}: {} may {}", admitted.run, admitted.key, roles.join(", ")));
+        let words: Vec<_> = admitted.role.iter().chain(&admitted.roles).map(|role| role.word()).collect();
+        output.line(&format!("{}: {} may {}", admitted.run, admitted.key, words.join(", ")));
     }
     Ok(Ending::Done)
 }

@@ -346,7 +346,7 @@ fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
         Event::RunExtended(e) => ("+", format!(" {}", added(e, &entry.actor))),
         Event::RunConcluded(e) => {
             let detail = format!(" {}  {}", e.rule, e.outcome);
-            ("!", e.detail.iter().fold(detail, |line, detail| line + ": " + detail))
+            ("!", e.detail.iter().fold(detail, |text, detail| text + ": " + detail))
         }
         _ => ("", entry.subject()),
     }

@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     let moved =
         moves.iter().any(|moved| moved.status.moves() || matches!(moved.status, Status::Archived | Status::Folded));
-    if !moved && !moves.iter().any(|moved| matches!(moved.place.kind, Kind::Run | Kind::Thread | Kind::Archive)) {
+    if !moved && !moves.iter().any(|change| matches!(change.place.kind, Kind::Run | Kind::Thread | Kind::Archive)) {
         output.note("there are no runs or threads here");
     } else if !moved {
         output.note("the remote has everything already");

@@ -116,9 +116,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     if let Some(agent) = &begun.agent {
         agent.remarks.iter().for_each(|remark| output.note(remark));
-        let given = agent.given();
-        if !given.is_empty() {
-            output.note(&format!("the agent gets its login: {given}"));
+        let logins = agent.given();
+        if !logins.is_empty() {
+            output.note(&format!("the agent gets its login: {logins}"));
         }
     }
     if let Some(lacks) = &begun.lacks {

@@ -186,8 +186,8 @@ pub(crate) fn drive(
         }
     });
     let took = started.elapsed();
-    for (run, driven) in all {
-        endings.push(driven.map(|driven| end(run, &driven, repository, output)).map_err(Failure::from));
+    for (run, result) in all {
+        endings.push(result.map(|result| end(run, &result, repository, output)).map_err(Failure::from));
     }
     if is_timed && !output.json {
         output.note(&format!("took {}", table::duration(u64::try_from(took.as_millis()).unwrap_or(u64::MAX))));
@@ -351,8 +351,8 @@ fn show_tails(view: &View, work: &Work, repository: &Repository, output: &mut Ou
         count += 1;
         let (id, reason) = (&view.state.graph.item(at).id, item.reason.as_deref());
         output.note(&format!("✗ {id}  attempt {}: {}", tail.attempt, reason.unwrap_or("no reason")));
-        let item = work.items.iter().find(|item| item.id == *id);
-        let tests = item.and_then(|item| match &item.explained {
+        let step_work = work.items.iter().find(|candidate| candidate.id == *id);
+        let tests = step_work.and_then(|step_work| match &step_work.explained {
             Some(Explained::Tests(failure)) if !failure.assertion.is_empty() => Some(failure),
             _ => None,
         });

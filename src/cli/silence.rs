@@ -37,8 +37,8 @@ pub(crate) async fn tell_of_silence(watched: Vec<Watched>, is_timed: bool) -> In
 /// Returns a line for each silent attempt after one, two, five and then every five minutes.
 fn silences(silent: impl Iterator<Item = (String, Duration)>, warned: &mut HashMap<String, u64>) -> Vec<String> {
     let mut lines = Vec::new();
-    for (attempt, silent) in silent {
-        let due = match silent.as_secs() / 60 {
+    for (attempt, duration) in silent {
+        let due = match duration.as_secs() / 60 {
             0 => 0,
             1 => 1,
             2..5 => 2,
@@ -46,7 +46,7 @@ fn silences(silent: impl Iterator<Item = (String, Duration)>, warned: &mut HashM
         };
         let before = warned.insert(attempt.clone(), due).unwrap_or(0);
         if due > before {
-            lines.push(format!("{attempt}  silent for {}", minutes(silent)));
+            lines.push(format!("{attempt}  silent for {}", minutes(duration)));
         }
     }
     lines

@@ -319,7 +319,7 @@ mod tests {
         let rule = ItemId::parse("polish").unwrap();
         let stopped = Some(Stopped { rule, reason: "it created 2 of at most 2".into() });
         let outcomes = Outcomes { total: 2, done: 2, stopped, ..Outcomes::default() };
-        let line = came_out(Cell::default(), &outcomes, 0).painted(true).as_str().to_owned();
-        assert_eq!(line, "2 of 2 done, \u{1b}[31mrule polish stopped: it created 2 of at most 2\u{1b}[0m");
+        let printed = came_out(Cell::default(), &outcomes, 0).painted(true).as_str().to_owned();
+        assert_eq!(printed, "2 of 2 done, \u{1b}[31mrule polish stopped: it created 2 of at most 2\u{1b}[0m");
     }
 }

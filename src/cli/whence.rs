@@ -95,8 +95,8 @@ fn print_commit(commit: &CommitShown, lines: Option<&LinesShown>, output: &mut O
     let short: String = commit.commit.to_string().chars().take(12).collect();
     // Distinguishes lines that a person added to an item's commit.
     let blamed = lines.filter(|lines| lines.by.is_some() && commit.verdict != Verdict::Unproven);
-    let of_person = blamed.is_some_and(|lines| lines.mixed && lines.by == Some(LinesBy::Person));
-    let is_proven = blamed.is_some_and(|lines| lines.proven);
+    let of_person = blamed.is_some_and(|origin| origin.mixed && origin.by == Some(LinesBy::Person));
+    let is_proven = blamed.is_some_and(|origin| origin.proven);
     let sign = match (is_proven, of_person) {
         (true, _) if commit.verdict != Verdict::Product => Painted::default().painted("✓", color(output, Color::Green)),
         (_, true) => Painted::default().painted("·", color(output, Color::Dim)),
@@ -106,13 +106,13 @@ fn print_commit(commit: &CommitShown, lines: Option<&LinesShown>, output: &mut O
     let word = match commit.verdict {
         _ if of_person => "a person's",
         _ if is_proven => "proven",
-        _ if blamed.is_some_and(|lines| lines.by == Some(LinesBy::Item)) => "not proven",
+        _ if blamed.is_some_and(|origin| origin.by == Some(LinesBy::Item)) => "not proven",
         Verdict::Product => "proven",
         Verdict::Unproven => "not proven",
         Verdict::Changed => "changed",
         Verdict::UnknownRun | Verdict::Person | Verdict::Unclear => "unknown",
     };
-    let detail = blamed.map_or(&commit.detail, |lines| &lines.detail);
+    let detail = blamed.map_or(&commit.detail, |origin| &origin.detail);
     output.line(format!("  {word}: {detail}").as_str());
     // A false claim does not attribute lines.
     let made = is_proven || matches!(commit.verdict, Verdict::Product | Verdict::Unproven);

@@ -115,8 +115,8 @@ impl Repository {
         if let Some(joining) = joining.as_mut().filter(|_| options.transcripts) {
             let heartbeat = Duration::from_millis(open.state.shared.unwrap_or(joining.times).heartbeat);
             let interval = transcript_push::LONGEST.min(heartbeat * 2);
-            let (tip, store, run) = (joining.tip.clone(), self.store.clone(), run.clone());
-            joining.transcripts = Some(Upload { tip, store, run, gate: self.gate(), interval });
+            let (upload_tip, store, run) = (joining.tip.clone(), self.store.clone(), run.clone());
+            joining.transcripts = Some(Upload { tip: upload_tip, store, run, gate: self.gate(), interval });
         }
         // A fetch may have brought statements before the run could accept them.
         self.accept_statements_on(&mut open)?;

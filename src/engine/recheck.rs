@@ -68,8 +68,8 @@ impl Rechecked {
     fn new(items: Vec<ItemResult>) -> Self {
         let count = |result| items.iter().filter(|item| item.result == result).count();
         let counts = [Verdict::Same, Verdict::Different, Verdict::Cannot].map(|verdict| (verdict, count(verdict)));
-        let counts = counts.iter().filter(|(_, count)| *count > 0);
-        let detail = counts.map(|(verdict, count)| format!("{count} {}", verdict.as_str())).collect::<Vec<_>>();
+        let counts = counts.iter().filter(|(_, number)| *number > 0);
+        let detail = counts.map(|(verdict, number)| format!("{number} {}", verdict.as_str())).collect::<Vec<_>>();
         let result = items.iter().map(|item| item.result).max().unwrap_or(Verdict::Same);
         Self { result, detail: detail.join(", "), items }
     }

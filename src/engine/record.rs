@@ -152,8 +152,8 @@ impl Repository {
             return self.submit_named(run, draft);
         }
         for attempt in 0..ID_ATTEMPTS {
-            let run = self.new_id(draft, attempt)?;
-            match self.submit_named(&run, draft) {
+            let new_run = self.new_id(draft, attempt)?;
+            match self.submit_named(&new_run, draft) {
                 // A run with this id is here, or was deleted.
                 Ok(Ok(submission)) if !submission.created => {}
                 Err(error) if is_used(&error) => {}
@@ -183,7 +183,7 @@ impl Repository {
         let bytes = serde_json::to_vec(&(draft.plan)(run)).expect("a JSON object serialises");
         let submitted =
             self.submit(&bytes, PathBuf::new(), &draft.options).map_err(|error| match error.downcast_ref() {
-                Some(submit::Error::Different(run)) => Error::Taken(run.clone()).into(),
+                Some(submit::Error::Different(used)) => Error::Taken(used.clone()).into(),
                 _ => error,
             })?;
         match submitted {

@@ -66,7 +66,7 @@ impl Secrets {
                 (None, SecretSource::Command(line)) => self.run(line).map_err(failed)?,
                 (None, SecretSource::File(file)) => {
                     let path = self.top.join(self.environment.expand(file.as_ref()));
-                    let value = File::open(&path).and_then(|mut file| read(&mut file));
+                    let value = File::open(&path).and_then(|mut source_file| read(&mut source_file));
                     value.map_err(|error| failed(format!("cannot read {}: {error}", path.display())))?
                 }
             };

@@ -93,7 +93,7 @@ impl Slots {
                     trace::waits_for(slot.dir.display());
                 }
                 let drawn = ticket.map_or_else(|| Ticket::draw(&self.common_dir), |ticket| Ok(Some(ticket)));
-                let joined = drawn.and_then(|drawn| drawn.map_or(Ok(None), |ticket| ticket.join(&slot)));
+                let joined = drawn.and_then(|drawn| drawn.map_or(Ok(None), |drawn_ticket| drawn_ticket.join(&slot)));
                 return Ok(Claim::Refused {
                     ticket: joined.map_err(|source| Error { path: slot.dir.clone(), source })?,
                     queue_is_full: nth == 0,

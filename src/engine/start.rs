@@ -46,7 +46,9 @@ pub(super) fn consumed(
     let mut all = Vec::new();
     for (at, patch, includes) in state.in_order(patches) {
         let start = match starts.as_mut().filter(|_| !state.applied(at).is_empty()) {
-            Some(starts) => Some(starts.start(at, &|_, patch| read(store, patch)).map_err(|error| in_words(&error))?),
+            Some(starts) => {
+                Some(starts.start(at, &|_, product| read(store, product)).map_err(|error| in_words(&error))?)
+            }
             None => None,
         };
         all.push(ConsumedPatch { patch, start, includes });

@@ -116,9 +116,9 @@ fn validate_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
 fn refused(problems: &Problems) -> Result<Value, Failure> {
     let mut value = answer(&Verdict::refused(problems))?;
     let listed = value["problems"].as_array_mut().into_iter().flatten();
-    for (listed, problem) in listed.zip(problems.iter()) {
+    for (row, problem) in listed.zip(problems.iter()) {
         if let Some(hint) = &problem.hint {
-            listed["hint"] = hints::for_agents(hint).into();
+            row["hint"] = hints::for_agents(hint).into();
         }
     }
     Ok(value)

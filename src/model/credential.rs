@@ -63,7 +63,7 @@ pub fn redact_json(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(redact(&text).into_owned()),
         Value::Array(values) => values.into_iter().map(redact_json).collect(),
-        Value::Object(fields) => fields.into_iter().map(|(key, value)| (key, redact_json(value))).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(key, field_value)| (key, redact_json(field_value))).collect(),
         other => other,
     }
 }

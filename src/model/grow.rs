@@ -99,8 +99,8 @@ impl<'a> Growth<'a> {
             item.inputs.values_mut().filter(|value| **value == KEY).for_each(|value| *value = key.as_str().into());
         }
         for (input, of) in &template.reasons {
-            let failed = self.position(of).map(|at| &self.state.items[at]).filter(|item| item.phase == Phase::Failed);
-            let reason = failed.and_then(|item| item.reason.clone());
+            let failed = self.position(of).map(|at| &self.state.items[at]).filter(|state| state.phase == Phase::Failed);
+            let reason = failed.and_then(|state| state.reason.clone());
             item.inputs.extend(reason.map(|reason| (input.clone(), reason.into())));
         }
         for old in item.replaces.iter().chain(&item.continues) {
@@ -144,8 +144,8 @@ impl<'a> Growth<'a> {
         for at in again {
             let old = &self.state.graph.item(at).id;
             let (base, number) = version(old);
-            let next = number.checked_add(1).ok_or_else(|| format!("there is no number after that of {old:?}"))?;
-            let id = ItemId::parse(&format!("{base}~{next}")).map_err(|error| error.to_string())?;
+            let following = number.checked_add(1).ok_or_else(|| format!("there is no number after that of {old:?}"))?;
+            let id = ItemId::parse(&format!("{base}~{following}")).map_err(|error| error.to_string())?;
             self.inherits(old, &id);
             copies.push((at, id));
         }
@@ -154,7 +154,7 @@ impl<'a> Growth<'a> {
             // A dependency that only expresses order.
             self.look_at(self.state.graph.dependencies(at).len() + old.needs.len())?;
             let waits_for = self.state.graph.dependencies(at).iter().map(|on| &self.state.graph.item(*on).id);
-            let depends_on = waits_for.map(|id| self.newest(id)).collect();
+            let depends_on = waits_for.map(|other| self.newest(other)).collect();
             let renewed = |need: &Need| match &need.from {
                 Source::Item(id) => Need { from: Source::Item(self.newest(id)), ..need.clone() },
                 _ => need.clone(),

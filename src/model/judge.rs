@@ -207,8 +207,8 @@ fn own_checks(state: &RunState, rule: &Rule, act: &Act) -> Vec<Check> {
     if let (Then::One(_), [item]) = (&rule.then, &items[..])
         && state.graph.position(&item.id).is_some()
     {
-        let found = format!("{} was created from these revisions already", item.id);
-        checks.push(Check::new(false, found));
+        let duplicate = format!("{} was created from these revisions already", item.id);
+        checks.push(Check::new(false, duplicate));
     }
     checks
 }

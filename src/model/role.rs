@@ -101,8 +101,8 @@ impl Keys {
     /// Returns the keys of entry 0.
     pub fn from_submitted(submitted: &RunSubmitted) -> Self {
         let mut roles = submitted.roles.clone();
-        for roles in roles.values_mut().filter(|roles| roles.contains(&Role::Own) || roles.contains(&Role::Work)) {
-            roles.insert(Role::Seal);
+        for key_roles in roles.values_mut().filter(|roles| roles.contains(&Role::Own) || roles.contains(&Role::Work)) {
+            key_roles.insert(Role::Seal);
         }
         let owners = roles.iter().filter_map(|(key, roles)| roles.contains(&Role::Own).then(|| key.clone())).collect();
         let initial = roles.keys().cloned().collect();

@@ -332,7 +332,7 @@ fn broken(text: &str, used: usize) -> String {
     let broken = |line: &str| {
         let lines = wrap::text(line, width, 0).into_iter().enumerate();
         // Further lines are indented when printed.
-        lines.map(|(at, line)| if at == 0 { line } else { line.trim_start().to_owned() }).collect::<Vec<_>>()
+        lines.map(|(at, part)| if at == 0 { part } else { part.trim_start().to_owned() }).collect::<Vec<_>>()
     };
     text.lines().flat_map(broken).collect::<Vec<_>>().join("\n")
 }

@@ -134,15 +134,15 @@ fn aligned(rows: &[Vec<Cell>]) -> (Vec<Cell>, usize) {
         widths.filter(|width| *width <= WIDEST).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
-    let indent = widths.iter().rev().skip(1).map(|width| width + 2).sum();
+    let indent = widths.iter().rev().skip(1).map(|before| before + 2).sum();
     (
         rows.iter()
             .map(|row| {
                 let mut line = Cell::default();
-                for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                for (at, (cell, column_width)) in row.iter().zip(&widths).enumerate() {
                     line.0.extend((at > 0).then(|| ("  ".to_owned(), None)));
                     line.0.extend(cell.0.iter().cloned());
-                    line = line.and(" ".repeat(width.saturating_sub(cell.width())), None);
+                    line = line.and(" ".repeat(column_width.saturating_sub(cell.width())), None);
                 }
                 line.trimmed()
             })
@@ -157,7 +157,7 @@ pub(crate) fn print(rows: &[Vec<Cell>], output: &mut Output) {
     let (lines, indent) = aligned(rows);
     for line in lines {
         let broken = width.map_or_else(|| vec![line.clone()], |width| wrap::lines(&line, width, indent));
-        broken.iter().for_each(|line| output.line(line.painted(output.color)));
+        broken.iter().for_each(|part| output.line(part.painted(output.color)));
     }
 }
 

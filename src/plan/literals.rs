@@ -31,8 +31,8 @@ pub(super) fn check(bytes: &[u8], rules: &Value, at: &JsonPath, problems: &mut P
     let pointers: Vec<&str> = literals.iter().map(|(pointer, _, _)| pointer.as_str()).collect();
     // An unreadable document was already refused.
     let found = if pointers.is_empty() { Vec::new() } else { json::look(bytes, &pointers).unwrap_or_default() };
-    for ((_, path, read), found) in literals.iter().zip(found) {
-        if let Some(Found::Number(written)) = found
+    for ((_, path, read), result) in literals.iter().zip(found) {
+        if let Some(Found::Number(written)) = result
             && json::compare(&written, read) != Ordering::Equal
         {
             let message = format!("the number {written} has too many digits: it would be compared as {read}");

@@ -148,7 +148,7 @@ fn exceptions(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<P
     let fields = Fields::read(value, at.clone(), &[EXCEPT], problems)?;
     fields.required(EXCEPT, problems);
     let list = fields.list(EXCEPT, problems)?.iter().enumerate();
-    let except = list.map(|(index, value)| pathspec(value, &fields.at(EXCEPT).index(index), problems));
+    let except = list.map(|(index, entry)| pathspec(entry, &fields.at(EXCEPT).index(index), problems));
     Some(ProtectRule::Except { except: except.collect::<Option<_>>()? })
 }
 
@@ -186,10 +186,10 @@ pub(super) fn needs(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> 
     };
     let at = fields.at(key);
     let mut needs = BTreeMap::new();
-    for (key, value) in map {
-        file_key(key, &at, problems);
-        if let Some(need) = Fields::read(value, at.key(key), Need::FIELDS, problems) {
-            needs.insert(key.clone(), read_need(&need, problems));
+    for (name, value) in map {
+        file_key(name, &at, problems);
+        if let Some(need) = Fields::read(value, at.key(name), Need::FIELDS, problems) {
+            needs.insert(name.clone(), read_need(&need, problems));
         }
     }
     report_clashes(map, &at, problems);
@@ -205,14 +205,14 @@ pub(super) fn products(fields: &Fields<'_>, key: &str, problems: &mut Problems) 
     let products = read_products(list, &at, problems);
     let mut keys = BTreeSet::new();
     for product in &products {
-        let key = product.select.product_key();
-        if keys.contains(&key) {
-            let message = format!("{key} stands here twice");
+        let product_key = product.select.product_key();
+        if keys.contains(&product_key) {
+            let message = format!("{product_key} stands here twice");
             problems.push(Problem::new(Code::BadSelector, &at, message));
         }
-        keys.insert(key);
+        keys.insert(product_key);
     }
-    let outputs = keys.iter().filter_map(|key| key.output().map(FilePath::as_str));
+    let outputs = keys.iter().filter_map(|known_key| known_key.output().map(FilePath::as_str));
     for (first, second) in clashes(outputs) {
         let message = format!("the outputs {first:?} and {second:?} cannot stand side by side");
         problems.push(Problem::new(Code::BadSelector, &at, message));
@@ -232,9 +232,9 @@ pub(super) fn artifacts(fields: &Fields<'_>, key: &str, problems: &mut Problems)
     };
     let at = fields.at(key);
     let mut artifacts = BTreeMap::new();
-    for (key, value) in map {
-        let path = file_key(key, &at, problems);
-        let file = read::text(value, &at.key(key), problems);
+    for (name, value) in map {
+        let path = file_key(name, &at, problems);
+        let file = read::text(value, &at.key(name), problems);
         artifacts.extend(path.zip(file).map(|(path, file)| (path.to_string(), Some(file.to_owned()))));
     }
     report_clashes(map, &at, problems);

@@ -123,8 +123,8 @@ pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Problems> 
         derived.iter().for_each(|problem| problems.push(Problem { path: at.to_string(), ..problem.clone() }));
     }
     added.extend(of_pattern);
-    let created = draft.rules.iter().chain(&added).flat_map(|rule| &rule.create);
-    let pipelines = named_pipelines(draft.items.iter().flatten().chain(created), catalog);
+    let created_items = draft.rules.iter().chain(&added).flat_map(|rule| &rule.create);
+    let pipelines = named_pipelines(draft.items.iter().flatten().chain(created_items), catalog);
     match draft.finish() {
         Some(plan) if problems.is_empty() => {
             let written: Vec<&Value> = added.iter().map(DraftRule::written).collect();

@@ -51,8 +51,8 @@ fn run(mut arguments: impl Iterator<Item = OsString>, line: &mut UnixStream) -> 
     let stdin = supervisor::serving::given(line)?;
     let mut command = setup.command(&program, arguments, stdin);
     if let Err(error) = Prepared::new(&inner, true).and_then(|mut prepared| prepared.apply()) {
-        let message = in_words(&error).replace('\n', " ");
-        line.write_all(format!("{FAILED}{message}\n").as_bytes())?;
+        let reason = in_words(&error).replace('\n', " ");
+        line.write_all(format!("{FAILED}{reason}\n").as_bytes())?;
         return Ok(ExitCode::FAILURE);
     }
     line.write_all(READY.as_bytes())?;

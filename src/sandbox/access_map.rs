@@ -109,7 +109,7 @@ impl AccessMap {
                     && place
                         .ancestors()
                         .skip(1)
-                        .find(|path| self.places.get(*path).is_some_and(|access| *access != Access::Hidden))
+                        .find(|path| self.places.get(*path).is_some_and(|own_access| *own_access != Access::Hidden))
                         == Some(real)
             })
             .map(|(place, _)| place.clone())

@@ -168,10 +168,10 @@ mod tests {
             let maps: Vec<Access> = paths.iter().map(|path| map(path)).collect();
             let landlocks = by_landlock(&policy.given, &paths);
             let mounts = by.instructions(&own, None).words.map(|words| by_mounts(&words, &paths));
-            for (at, (path, expected)) in table.iter().enumerate() {
+            for (at, (path, expected_access)) in table.iter().enumerate() {
                 let found = [Some(maps[at]), landlocks.as_ref().map(|it| it[at]), mounts.as_ref().map(|it| it[at])];
-                let equal = found.iter().flatten().all(|it| it == expected);
-                assert!(equal, "{}: {expected:?} expected; map, Landlock, mounts: {found:?}", path.display());
+                let equal = found.iter().flatten().all(|it| it == expected_access);
+                assert!(equal, "{}: {expected_access:?} expected; map, Landlock, mounts: {found:?}", path.display());
             }
         }
     }

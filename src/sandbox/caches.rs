@@ -110,16 +110,17 @@ impl Caches {
             let moved = lines().find_map(|place| place.moved(|name| around.variable(name)).next());
             let moved = moved.or_else(|| around.moved(path));
             let real = fs::canonicalize(moved.unwrap_or_else(|| home.join(path))).ok();
-            let is_asked = |real: &PathBuf| {
-                map.access(real) == Access::Write || configured.iter().any(|configured| configured.starts_with(real))
+            let is_asked = |path_asked: &PathBuf| {
+                map.access(path_asked) == Access::Write
+                    || configured.iter().any(|configured| configured.starts_with(path_asked))
             };
             if real.as_ref().is_some_and(is_asked) {
                 continue;
             }
             found.known.insert(path.into());
             let place = real.filter(|real| real.is_dir() && map.access(real) == Access::Read);
-            let variables = lines().filter_map(|place| {
-                let (name, below) = place.variable?;
+            let variables = lines().filter_map(|variable_place| {
+                let (name, below) = variable_place.variable?;
                 let depth = Path::new(below).components().count();
                 let usual = Path::new(path).ancestors().nth(depth)?;
                 Some((name, usual.to_owned(), around.variable(name).is_some()))
@@ -365,8 +366,8 @@ fn needed(tree: &Path) -> BTreeSet<&'static Path> {
 fn size(folder: &Path, most: Size) -> Option<Size> {
     let mut size = Size { bytes: 0, files: 0 };
     let mut left = vec![folder.to_owned()];
-    while let Some(folder) = left.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+    while let Some(current) = left.pop() {
+        for entry in fs::read_dir(current).into_iter().flatten().flatten() {
             let Ok(meta) = entry.metadata() else { continue };
             size.bytes += if meta.is_file() { meta.len() } else { 0 };
             size.files += 1;

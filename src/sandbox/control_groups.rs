@@ -77,7 +77,7 @@ impl<'a> Mounted<'a> {
         let below = group.and_then(|(_, path)| Path::new(path).strip_prefix(self.root).ok());
         // A group outside of a namespace is named with `..`, which leads out of the hierarchy here.
         let found = below.filter(|below| below.components().all(|part| matches!(part, Component::Normal(_))));
-        let found = found.map(|below| self.place.join(below));
+        let found = found.map(|child| self.place.join(child));
         found.filter(|folder| folder.is_dir()).unwrap_or_else(|| self.place.to_owned())
     }
 }

@@ -55,7 +55,8 @@ fn moved(map: &AccessMap, around: &Surroundings) -> Vec<(PathBuf, PathBuf)> {
         .iter()
         .filter(|tool| {
             let name = tool.variable.map(|(name, _)| name);
-            name.is_some() && TOOLS.caches.iter().any(|cache| cache.variable.map(|(name, _)| name) == name)
+            name.is_some()
+                && TOOLS.caches.iter().any(|cache| cache.variable.map(|(variable_name, _)| variable_name) == name)
         })
         .filter_map(|tool| {
             let moved = tool.moved(|name| around.variable(name)).next()?;
@@ -81,9 +82,9 @@ fn take_apart(
     match fs::read_dir(&path) {
         Ok(entries) if holds_cache && is_read => {
             for entry in entries.flatten() {
-                let (below, path) = (below.join(entry.file_name()), entry.path());
-                if fs::canonicalize(&path).is_ok_and(|real| map.access(&real) != Access::Hidden) {
-                    take_apart(map, below, path, caches, parts);
+                let (below, child) = (below.join(entry.file_name()), entry.path());
+                if fs::canonicalize(&child).is_ok_and(|real| map.access(&real) != Access::Hidden) {
+                    take_apart(map, below, child, caches, parts);
                 }
             }
         }

@@ -329,7 +329,10 @@ impl Confinement {
             if let Some(link) = planted {
                 return refusal(format!("leads through {}, a link that a worker may have put there", link.display()));
             }
-            if map.hidden_by(&real).is_some_and(|place| !self.reach.homes_and_trees.iter().any(|path| path == place)) {
+            if map
+                .hidden_by(&real)
+                .is_some_and(|place| !self.reach.homes_and_trees.iter().any(|closed| closed == place))
+            {
                 return refusal(format!("leads to {}, which no worker reaches", real.display()));
             }
             if map.access(&real) == Access::Hidden

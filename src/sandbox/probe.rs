@@ -44,16 +44,16 @@ impl Sandbox {
     pub fn probe(around: Surroundings, program: Option<&Path>, path: Option<&OsString>) -> Self {
         let program = program.and_then(|program| std::fs::canonicalize(program).ok());
         let mut sandbox = Self { around, program, ..Self::none() };
-        let Some(program) = sandbox.program.clone().filter(|_| cfg!(target_os = "linux")) else {
+        let Some(attendant) = sandbox.program.clone().filter(|_| cfg!(target_os = "linux")) else {
             sandbox.missing.push("workers are confined on Linux, by a program that can start itself again".into());
             return sandbox;
         };
         let (name, package) = NAMES;
         let bwrap = super::folders(path).iter().map(|folder| folder.join(name)).find(|file| file.is_file());
-        sandbox.around.programs.extend([Some(program.clone()), bwrap.clone()].into_iter().flatten());
+        sandbox.around.programs.extend([Some(attendant.clone()), bwrap.clone()].into_iter().flatten());
         // The folders are searched while the programs start.
         let (inner, outer) = thread::scope(|scope| {
-            let inner = scope.spawn(|| layers(&output(Command::new(&program).arg(ARGUMENT)).ok()?));
+            let inner = scope.spawn(|| layers(&output(Command::new(&attendant).arg(ARGUMENT)).ok()?));
             let outer = bwrap
                 .as_deref()
                 .map(|bwrap| scope.spawn(move || version(&output(Command::new(bwrap).arg("--version")).ok()?)));
@@ -62,11 +62,11 @@ impl Sandbox {
         });
         sandbox.note_inner(inner.unwrap_or_default());
         match bwrap {
-            Some(bwrap) => sandbox.outer(&program, bwrap, outer),
+            Some(bwrap) => sandbox.outer(&attendant, bwrap, outer),
             None => sandbox.missing.push(format!("{package} is not installed (no `{name}` in PATH)")),
         }
         if sandbox.bwrap.is_none() {
-            let tried = output(Command::new(&program).arg(SHARED));
+            let tried = output(Command::new(&attendant).arg(SHARED));
             sandbox.mounts_shared = tried.is_ok_and(|tried| tried.status.success());
         }
         if sandbox.layers.reach_sockets() {

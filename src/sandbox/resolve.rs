@@ -233,8 +233,8 @@ mod tests {
         let (folder, _) = folder();
         let top = fs::canonicalize(folder.path()).expect("it exists");
         let mut known = KnownFolders::default();
-        let end = |known: &mut KnownFolders, path: &str| {
-            let Led { real, is_there, .. } = known.follow(&top.join(path), &[]).end().expect("it leads somewhere");
+        let end = |folders: &mut KnownFolders, path: &str| {
+            let Led { real, is_there, .. } = folders.follow(&top.join(path), &[]).end().expect("it leads somewhere");
             (real, is_there)
         };
         assert_eq!(end(&mut known, "a/b/c"), (top.join("a/b/c"), true));

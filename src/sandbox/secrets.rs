@@ -54,7 +54,7 @@ pub(super) fn secrets_of(
         .chain(&more.writable)
         .filter_map(|path| {
             let mut homes = [Some(home), called].into_iter().flatten();
-            let below = homes.find_map(|home| path.strip_prefix(home).ok().map(Path::to_owned));
+            let below = homes.find_map(|candidate| path.strip_prefix(candidate).ok().map(Path::to_owned));
             around.and_then(|around| around.usual(path)).or(below)
         })
         .collect();
@@ -71,9 +71,9 @@ pub(super) fn secrets_of(
             map.set(secret, Access::Hidden);
         }
     }
-    for (started, is_there) in started {
-        if map.access(&started) == Access::Write {
-            map.set(&started, if is_there { Access::Read } else { Access::Hidden });
+    for (start, is_there) in started {
+        if map.access(&start) == Access::Write {
+            map.set(&start, if is_there { Access::Read } else { Access::Hidden });
         }
     }
     secrets.into_iter().map(|(secret, _)| secret).collect()

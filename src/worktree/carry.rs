@@ -132,10 +132,10 @@ fn is_same(from: &Tree, to: &Tree, name: &BStr) -> io::Result<bool> {
     if one.kind == FileType::Symlink {
         return Ok(from.link(name)? == to.link(name)?);
     }
-    let (mut one, mut other) = (from.read(name)?, to.read(name)?);
+    let (mut from_file, mut to_file) = (from.read(name)?, to.read(name)?);
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     loop {
-        for (file, piece) in [(&mut one, &mut ours), (&mut other, &mut theirs)] {
+        for (file, piece) in [(&mut from_file, &mut ours), (&mut to_file, &mut theirs)] {
             piece.clear();
             file.take(PIECE as u64).read_to_end(piece)?;
         }

@@ -103,8 +103,9 @@ impl HomeMirror {
             }
             let is_copied = !is_full && is_settings(&below);
             let file = if is_copied { read_small(&real) } else { None };
-            let entry = file.map(|(bytes, mode)| Entry::File(bytes, mode, real.clone())).unwrap_or(Entry::Link(real));
-            self.entries.push((below, entry));
+            let mirrored =
+                file.map(|(bytes, mode)| Entry::File(bytes, mode, real.clone())).unwrap_or(Entry::Link(real));
+            self.entries.push((below, mirrored));
         }
     }
 

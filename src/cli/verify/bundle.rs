@@ -27,9 +27,9 @@ pub(super) fn run(
             ChainReport::Run(report) => {
                 let open = report.intact && report.not_recomputed.iter().any(NotRecomputed::lacks_base);
                 let hint = open.then(|| hints::bundle_protected(&report.run));
-                let ending = print(*report, at, arguments, None, output);
+                let printed = print(*report, at, arguments, None, output);
                 hint.into_iter().for_each(|hint| output.hint_once(hint));
-                ending
+                printed
             }
             ChainReport::Thread(report) => thread::print(&report, at, output),
         };

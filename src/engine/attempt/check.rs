@@ -123,11 +123,11 @@ impl Commands<'_> {
         let started = Instant::now();
         let (ended, restored) = match self.guard {
             None => (self.run_until(deadline, workspace, line).await, 0),
-            Some(guard) => {
+            Some(protection) => {
                 let (enforced, earlier) = match files {
-                    CheckedFiles::Worker => (guard.enforce(self.host, workspace), 0),
+                    CheckedFiles::Worker => (protection.enforce(self.host, workspace), 0),
                     CheckedFiles::Fresh { patch, restored } => {
-                        (guard.enforce_fresh(self.host, workspace, patch), restored)
+                        (protection.enforce_fresh(self.host, workspace, patch), restored)
                     }
                 };
                 let enforced = enforced.map_err(|e| protect::failed(&e))?;
@@ -209,8 +209,8 @@ impl Commands<'_> {
         let mut restored = 0;
         if let Some(setup) = &job.spec.command.setup {
             // The setup runs with the reference state as well.
-            if let Some(guard) = self.guard {
-                restored = guard.settle(self.host, fresh).map_err(|e| protect::failed(&e))?;
+            if let Some(protection) = self.guard {
+                restored = protection.settle(self.host, fresh).map_err(|e| protect::failed(&e))?;
             }
             let ended = self.run(fresh, Line::plain(setup)).await;
             judge("setup of the check ", &ended, job.spec.command.timeout)?;

@@ -114,10 +114,10 @@ impl Protect {
     fn read(store: &Store, protected: Protected) -> Result<Self, Error> {
         let Protected { rules, consumed, effect, of_plan, effect_of_plan } = protected;
         let patches = consumed.into_iter();
-        let patches = patches.map(|consumed| (consumed.patch, consumed.start, consumed.includes)).collect();
+        let patches = patches.map(|patch| (patch.patch, patch.start, patch.includes)).collect();
         let read = |patch: Product| verified_stream::read(store, patch.oid, &[patch.sha256]);
-        let consumed = Consumed::read(patches, read).map_err(|error| Error::Consumed(in_words(&error)))?;
-        Ok(Self { rules, consumed, effect, of_plan, effect_of_plan })
+        let read_patches = Consumed::read(patches, read).map_err(|error| Error::Consumed(in_words(&error)))?;
+        Ok(Self { rules, consumed: read_patches, effect, of_plan, effect_of_plan })
     }
 }
 

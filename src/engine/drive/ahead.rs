@@ -96,8 +96,8 @@ impl Driver<'_> {
             // An item that cannot be prepared fails when it is its turn.
             let prepared = if has_locks { None } else { prepare::prepare(self.run, &self.machine, at).ok() };
             match (prepared, &self.shared) {
-                (Some(Prepared { mut fired, manifest, spec }), Some(shared)) => {
-                    shared.sign(&mut fired);
+                (Some(Prepared { mut fired, manifest, spec }), Some(sharing)) => {
+                    sharing.sign(&mut fired);
                     ahead.push((at, Ahead::new(spec, fired.manifest)));
                     batch.entries.push(NewEntry::fired(Event::ItemFired(fired), &manifest));
                 }
@@ -132,11 +132,11 @@ impl Driver<'_> {
                 break;
             }
             let locks = &self.run.state.graph.item(at).resource_locks;
-            let Claim::Granted(slots) = self.slots.claim(locks, None)? else { continue };
+            let Claim::Granted(granted) = self.slots.claim(locks, None)? else { continue };
             let ahead = self.shared.as_mut().and_then(|shared| shared.ahead.remove(&at));
             let Some(Ahead { spec, manifest, .. }) = ahead else { continue };
-            self.record_holder(&slots, &spec)?;
-            claimed.insert(at, Claimed { spec, slots, manifest });
+            self.record_holder(&granted, &spec)?;
+            claimed.insert(at, Claimed { spec, slots: granted, manifest });
         }
         // Another driver may hold some of them by now.
         self.start_claimed(claimed)

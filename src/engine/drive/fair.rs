@@ -81,7 +81,7 @@ impl Driver<'_> {
         self.run.set_waiting(since, is_announced);
         if is_new {
             self.tell_beats();
-            self.shared.iter().for_each(|shared| shared.beats.hurry());
+            self.shared.iter().for_each(|sharing| sharing.beats.hurry());
         }
     }
 
@@ -94,8 +94,8 @@ impl Driver<'_> {
         let free = |driver, slots: u64| slots.saturating_sub(busy.get(driver).copied().unwrap_or_default());
         let others = self.run.via().into_iter().flat_map(Via::others);
         let idle = others.map(|(driver, slots, push)| (free(driver, slots), push)).filter(|(free, _)| *free > 0);
-        idle.fold((0_usize, Duration::ZERO), |(all, slowest), (free, push)| {
-            (all.saturating_add(usize::try_from(free).unwrap_or(usize::MAX)), slowest.max(push))
+        idle.fold((0_usize, Duration::ZERO), |(all, slowest), (idle_slots, push)| {
+            (all.saturating_add(usize::try_from(idle_slots).unwrap_or(usize::MAX)), slowest.max(push))
         })
     }
 

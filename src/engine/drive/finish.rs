@@ -37,7 +37,7 @@ impl Driver<'_> {
         let reports = self.end_all(finished).await;
         // The first error is reported, not this one.
         let filed = transcript_refs::add_all(self.run, &reports).is_ok();
-        reports.iter().for_each(|finished| self.tell_notes(finished));
+        reports.iter().for_each(|report| self.tell_notes(report));
         self.dispose(reports, false, filed);
         let ended = std::mem::take(&mut self.ended);
         self.dispose(ended, false, true);

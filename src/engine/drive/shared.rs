@@ -263,12 +263,12 @@ impl Driver<'_> {
             claimed.into_iter().filter(|(at, claimed)| self.has_claim(*at, claimed)).collect();
         let missing = self.fetch_inputs(&claimed);
         let mut batch = Batch::default();
-        for (at, claimed) in claimed {
+        for (at, item_claim) in claimed {
             match &missing {
-                Some(why) if claimed.spec.inputs.values().any(|blob| !self.run.store().contains(blob.oid)) => {
+                Some(why) if item_claim.spec.inputs.values().any(|blob| !self.run.store().contains(blob.oid)) => {
                     self.crash(&mut batch, at, &format!("an input did not come: {why}"));
                 }
-                _ => self.start(at, claimed.spec, claimed.slots),
+                _ => self.start(at, item_claim.spec, item_claim.slots),
             }
         }
         if batch.entries.is_empty() { Ok(()) } else { self.record(&batch.entries) }
@@ -342,11 +342,11 @@ impl Driver<'_> {
         let (current, late): (Vec<_>, Vec<_>) =
             unsure.into_iter().partition(|(at, unsure)| self.holds(*at, unsure.spec.attempt));
         self.keep_ahead(current);
-        if let Some(shared) = self.shared.as_mut().filter(|_| may_land) {
-            shared.unsure.extend(late);
+        if let Some(sharing) = self.shared.as_mut().filter(|_| may_land) {
+            sharing.unsure.extend(late);
         }
         let claimed: BTreeSet<ItemIndex> = match &self.shared {
-            Some(shared) => shared.unsure.keys().chain(shared.ahead.keys()).copied().collect(),
+            Some(sharing) => sharing.unsure.keys().chain(sharing.ahead.keys()).copied().collect(),
             None => BTreeSet::new(),
         };
         let ended: BTreeSet<ItemIndex> = self.ended.iter().map(|finished| finished.at).collect();

@@ -131,10 +131,10 @@ impl Driver<'_> {
             short.probe_later();
         }
         let why = format!("this machine lacks something: {}", short.shortage.code());
-        let left = short.due.saturating_duration_since(Instant::now());
+        let until_due = short.due.saturating_duration_since(Instant::now());
         let back = self.hand_back_all(&why);
         self.record(&back)?;
-        Ok(Some(left.max(Duration::from_millis(1))))
+        Ok(Some(until_due.max(Duration::from_millis(1))))
     }
 
     /// Saves the work of attempts that found no space for it.

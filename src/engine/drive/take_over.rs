@@ -103,12 +103,12 @@ impl Driver<'_> {
             ..Beat::new(run.clone(), first, victim.clone(), writer.clock.now())
         };
         let (oid, _kept) = beat::write(&writer, value, &fence).map_err(Error::Fence)?;
-        let fence = Move { name: beat_ref(&run, victim), old: value, new: Some(oid) };
+        let beat_move = Move { name: beat_ref(&run, victim), old: value, new: Some(oid) };
         self.run.stage(&entries)?;
-        let published = self.run.publish_with(&[fence])?;
+        let published = self.run.publish_with(&[beat_move])?;
         if let Some(links) = published {
-            if let Some(shared) = &mut self.shared {
-                shared.silences.remove(victim);
+            if let Some(sharing) = &mut self.shared {
+                sharing.silences.remove(victim);
             }
             let words =
                 if because == Because::Silent { format!(", silent for {} s", silent.as_secs()) } else { String::new() };

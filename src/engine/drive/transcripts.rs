@@ -35,8 +35,8 @@ pub(crate) async fn drive(
         transcripts.finish();
         transcripts
     });
-    if let Ok(transcripts) = last_push.await {
-        transcripts.warnings().for_each(|warning| tell(Progress::Note(warning)));
+    if let Ok(pushed) = last_push.await {
+        pushed.warnings().for_each(|warning| tell(Progress::Note(warning)));
     }
     result
 }

@@ -56,7 +56,7 @@ impl<'a> Search<'a> {
         if Path::new(word).file_name() != Some(OsStr::new("env")) {
             return self.find(word);
         }
-        self.find(words.find(|word| !word.starts_with('-') && !word.contains('='))?)
+        self.find(words.find(|argument| !argument.starts_with('-') && !argument.contains('='))?)
     }
 
     /// Returns the program that a word of a shell line names.

@@ -80,8 +80,8 @@ impl Decided {
             secret_env: settings.secret_env.iter().map(|secret| secret.name.clone()).collect(),
         };
         let (check, timeout) = (recording.check.clone().or_else(|| settings.verify.clone()), settings.timeout);
-        let config = sealed.configure(repository, settings, true)?;
-        Ok(Self { sealed, check, timeout, config, agent })
+        let own_config = sealed.configure(repository, settings, true)?;
+        Ok(Self { sealed, check, timeout, config: own_config, agent })
     }
 }
 

@@ -60,10 +60,10 @@ pub(super) fn settings_for(
     settings.command = command.line.map(str::to_owned);
     // A failed check must not cost the work.
     settings.on_verify_fail = settings.on_verify_fail.or(Some(OnVerifyFail::Keep));
-    settings.preset = preset.map(|(name, _)| name.clone());
+    settings.preset = preset.map(|(preset_name, _)| preset_name.clone());
     settings.sandbox = sandbox.or(settings.sandbox);
     let preset = preset.filter(|_| grants);
-    let needs = preset.map(|(name, preset)| grant(repository, &mut settings, name, preset));
+    let needs = preset.map(|(preset_name, preset)| grant(repository, &mut settings, preset_name, preset));
     if grants {
         // The user names these files, as in a configured line.
         let paths = command.words.iter().map(PathBuf::from);

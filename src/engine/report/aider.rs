@@ -33,8 +33,8 @@ fn added(before: Usage, numbers: &str) -> Usage {
         cost_usd: None,
     };
     let session = price.split(", ").find_map(|part| part.trim_end_matches('.').strip_suffix(" session"));
-    let price = session.and_then(|text| text.trim().strip_prefix('$')?.parse().ok()).and_then(Dollars::rounded);
-    Usage { cost_usd: price, ..[before, message].into_iter().sum() }
+    let cost = session.and_then(|text| text.trim().strip_prefix('$')?.parse().ok()).and_then(Dollars::rounded);
+    Usage { cost_usd: cost, ..[before, message].into_iter().sum() }
 }
 
 /// Returns a number of tokens, which aider rounds from 1000 on: `2.3k`, `12k`.

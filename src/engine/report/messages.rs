@@ -41,8 +41,8 @@ fn apply(report: &mut Report, rule: &MessageRule, message: &Value) {
     }
     if !rule.error.is_empty() {
         let mut texts = rule.error.iter().filter_map(|at| message.pointer(at)?.as_str());
-        let text = texts.find(|text| !text.is_empty());
-        report.error = Some(text.unwrap_or("no reason is given").to_owned());
+        let reason = texts.find(|candidate| !candidate.is_empty());
+        report.error = Some(reason.unwrap_or("no reason is given").to_owned());
     }
 }
 
@@ -51,19 +51,19 @@ fn apply(report: &mut Report, rule: &MessageRule, message: &Value) {
 fn tokens(report: &mut Report, rule: &MessageRule, message: &Value) -> Usage {
     let mut found = rule.usage.iter().filter_map(|rule| Some((rule, message.pointer(&rule.at)?)));
     let found = found.find(|(_, value)| value.as_object().is_some_and(|object| !object.is_empty()));
-    let Some((rule, value)) = found else { return Usage::default() };
-    let Some(object) = value.as_object().filter(|_| rule.each) else { return of_object(rule, value) };
+    let Some((usage_rule, value)) = found else { return Usage::default() };
+    let Some(object) = value.as_object().filter(|_| usage_rule.each) else { return of_object(usage_rule, value) };
     let used: Vec<&str> = object
         .iter()
-        .filter(|(_, model)| of_object(rule, model).output_tokens.is_some_and(|tokens| tokens > 0))
+        .filter(|(_, model)| of_object(usage_rule, model).output_tokens.is_some_and(|tokens| tokens > 0))
         .map(|(name, _)| name.as_str())
         .collect();
-    if rule.names && !used.is_empty() {
+    if usage_rule.names && !used.is_empty() {
         report.model = Some(used.join(", "));
-    } else if !rule.names && object.len() == 1 && report.model.is_none() {
+    } else if !usage_rule.names && object.len() == 1 && report.model.is_none() {
         report.model = object.keys().next().cloned();
     }
-    object.values().map(|model| of_object(rule, model)).sum()
+    object.values().map(|model| of_object(usage_rule, model)).sum()
 }
 
 fn of_object(rule: &TokenRule, object: &Value) -> Usage {

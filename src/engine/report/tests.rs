@@ -48,9 +48,9 @@ fn gemini_cli_reports_its_use() {
     let output = include_str!("../../../tests/fixtures/agents/gemini.jsonl");
     let session = "8a56668c-fb3a-4dd0-9e85-2388a14a36ef";
     assert_claims(&read("gemini", output), Some("stub"), session, usage(8000, 400, 3200, None));
-    let output = include_str!("../../../tests/fixtures/agents/gemini.json");
-    let session = "68a8eeee-2bd4-479f-8d8c-1c68506bd9dd";
-    assert_claims(&read("gemini", output), Some("stub"), session, usage(8000, 400, 3200, None));
+    let gemini_output = include_str!("../../../tests/fixtures/agents/gemini.json");
+    let gemini_session = "68a8eeee-2bd4-479f-8d8c-1c68506bd9dd";
+    assert_claims(&read("gemini", gemini_output), Some("stub"), gemini_session, usage(8000, 400, 3200, None));
 }
 
 #[test]
@@ -67,11 +67,12 @@ fn aider_prints_rounded_numbers() {
     assert_eq!((claims.model.as_deref(), claims.usage), (Some("anthropic/claude-sonnet-4-5"), Some(used)));
     let line = |tokens: &str| format!("Tokens: {tokens}. Cost: $0.01 message, $0.02 session.\n");
     let output = line("12k sent, 1.2k cache write, 3k cache hit, 200 received") + &line("1.0k sent, 5 received");
-    let claims = read("aider", &output).claims().unwrap();
-    assert_eq!(claims.usage, Some(usage(13000, 205, 3000, Some("0.02"))));
-    for output in ["Tokens: -1k sent, k received.", "Tokens: 1.5.5k sent, 9e9 received. Cost: $-1 session.", "Tokens:"]
+    let rounded = read("aider", &output).claims().unwrap();
+    assert_eq!(rounded.usage, Some(usage(13000, 205, 3000, Some("0.02"))));
+    for bad_output in
+        ["Tokens: -1k sent, k received.", "Tokens: 1.5.5k sent, 9e9 received. Cost: $-1 session.", "Tokens:"]
     {
-        assert_eq!(read("aider", output).claims(), None, "{output}");
+        assert_eq!(read("aider", bad_output).claims(), None, "{bad_output}");
     }
 }
 
@@ -134,9 +135,9 @@ fn the_latest_numbers_of_each_session_are_added() {
             "{{\"type\":\"thread.started\",\"thread_id\":\"{id}\"}}\n{{\"type\":\"turn.completed\",\"usage\":{{\"input_tokens\":{tokens}}}}}\n"
         )
     };
-    let output = thread("a", 5) + &thread("b", 7);
-    let claims = read("codex", &output).claims().unwrap();
-    assert_eq!(claims.usage.unwrap().input_tokens, Some(12));
+    let two_threads = thread("a", 5) + &thread("b", 7);
+    let two_claims = read("codex", &two_threads).claims().unwrap();
+    assert_eq!(two_claims.usage.unwrap().input_tokens, Some(12));
 }
 
 #[test]
@@ -168,8 +169,8 @@ fn a_line_that_is_too_long_is_skipped() {
     let report = read("claude", &format!("{long}\n{short}\n{long}"));
     assert_eq!(report.claims().unwrap().usage.unwrap().input_tokens, Some(5));
     let block = format!("{{\n{}}}\n{short}\n", "\"x\": 1,\n".repeat(1 << 18));
-    let report = read("claude", &block);
-    assert_eq!(report.claims().unwrap().usage.unwrap().input_tokens, Some(5));
+    let truncated = read("claude", &block);
+    assert_eq!(truncated.claims().unwrap().usage.unwrap().input_tokens, Some(5));
     let deep = format!("{{\"type\":\"result\",\"x\":{}", "[".repeat(1 << 19));
     assert_eq!(read("claude", &deep).claims(), None);
 }

@@ -62,10 +62,10 @@ impl Scan<'_> {
                     self.at += usize::from(self.peek()? == b':');
                     self.space();
                     if key == "id" && self.peek()? == b'"' {
-                        let (at, line) = (self.at, self.line);
+                        let (at, start_line) = (self.at, self.line);
                         let id = self.string()?;
                         self.name(path, &id);
-                        (self.at, self.line) = (at, line);
+                        (self.at, self.line) = (at, start_line);
                     }
                     self.value(&path.key(&key), line, depth + 1)?;
                 }

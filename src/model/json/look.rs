@@ -109,7 +109,7 @@ impl Scan<'_> {
             if !self.passes(b':') {
                 return Err(self.unexpected());
             }
-            self.value(place.and_then(|place| self.steps.last().and_then(|key| place.below.get(key))))?;
+            self.value(place.and_then(|place| self.steps.last().and_then(|name| place.below.get(name))))?;
             keys.extend(self.steps.pop());
             more = self.goes_on(b'}')?;
         }
@@ -123,7 +123,7 @@ impl Scan<'_> {
         let mut index = 0_usize;
         while more {
             self.steps.push(index.to_string());
-            self.value(below.and_then(|place| self.steps.last().and_then(|index| place.below.get(index))))?;
+            self.value(below.and_then(|parent| self.steps.last().and_then(|step| parent.below.get(step))))?;
             self.steps.pop();
             index += 1;
             more = self.goes_on(b']')?;

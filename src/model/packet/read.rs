@@ -239,7 +239,7 @@ fn is_empty(value: &Value) -> bool {
 /// Returns true if a value is not empty.
 fn holds_something(value: &Value) -> bool {
     match value {
-        Value::Array(list) => list.iter().any(|value| !is_empty(value)),
+        Value::Array(list) => list.iter().any(|element| !is_empty(element)),
         other => !is_empty(other),
     }
 }
@@ -248,8 +248,8 @@ fn holds_something(value: &Value) -> bool {
 pub fn consumed(map: &Map<String, Value>) -> Option<String> {
     let inner = map.iter().filter_map(|(key, value)| Some((format!("{key}."), value.as_object()?)));
     let mut maps = std::iter::once((String::new(), map)).chain(inner);
-    maps.find_map(|(before, map)| {
-        let found = map.iter().find(|(key, value)| says_consumed(key, value))?;
+    maps.find_map(|(before, inner)| {
+        let found = inner.iter().find(|(key, value)| says_consumed(key, value))?;
         Some(format!("{before}{}", found.0))
     })
 }
@@ -287,14 +287,16 @@ pub fn may_quote(key: &str) -> bool {
 pub fn passages(value: &Value) -> Vec<Passage> {
     let mut found = Vec::new();
     let mut open = vec![(JsonPath::root(), value, false)];
-    while let Some((path, value, quotes)) = open.pop() {
+    while let Some((path, current, quotes)) = open.pop() {
         let pointer = path.to_string();
         // Limits paths, because many deep strings would need unbounded memory.
         let below = |next: JsonPath| if pointer.len() > LONGEST_PATH { path.clone() } else { next };
-        match value {
+        match current {
             Value::String(text) => found.push(Passage { quotes, ..Passage::new(&pointer, text.clone()) }),
             Value::Array(list) => {
-                open.extend(list.iter().enumerate().rev().map(|(at, value)| (below(path.index(at)), value, quotes)));
+                open.extend(
+                    list.iter().enumerate().rev().map(|(at, element)| (below(path.index(at)), element, quotes)),
+                );
             }
             Value::Object(map) => {
                 let place = if pointer.is_empty() { "the packet" } else { &pointer };
@@ -303,7 +305,7 @@ pub fn passages(value: &Value) -> Vec<Passage> {
                         .filter(|key| !FIELDS.contains(&key.as_str()) && !FACT_FIELDS.contains(&key.as_str()))
                         .map(|key| Passage::new(&format!("a key of {place}"), key.clone())),
                 );
-                open.extend(map.iter().rev().map(|(key, value)| (below(path.key(key)), value, may_quote(key))));
+                open.extend(map.iter().rev().map(|(key, field)| (below(path.key(key)), field, may_quote(key))));
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }

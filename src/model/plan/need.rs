@@ -151,7 +151,7 @@ pub(crate) fn read_need(fields: &Fields<'_>, problems: &mut Problems) -> DraftNe
     }
     let select = fields.get("select").and_then(|select| read_selector(select, &fields.at("select"), problems));
     let apply = fields.boolean("apply", problems).unwrap_or(false);
-    let is_item = source.as_ref().is_none_or(|from| !from.starts_with('@'));
+    let is_item = source.as_ref().is_none_or(|text| !text.starts_with('@'));
     let is_patch = select.as_ref().is_none_or(|select| *select == Selector::Patch);
     if (elsewhere && fields.get("apply").is_some()) || (apply && !(is_item && is_patch)) {
         let message = "only the patch of an item of this run can be applied";

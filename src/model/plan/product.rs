@@ -257,7 +257,7 @@ fn selector_kind(value: &Value, at: &JsonPath, problems: &mut Problems) -> Optio
     let words = || ProductKind::ALL.iter().map(|kind| kind.as_str());
     let kind = ProductKind::ALL.iter().copied().find(|kind| Some(kind.as_str()) == word);
     if kind.is_none() {
-        let mut known: Vec<String> = words().map(|word| format!("{word:?}")).collect();
+        let mut known: Vec<String> = words().map(|known_word| format!("{known_word:?}")).collect();
         let last = known.pop().expect("there are kinds");
         let message = format!("a selector's `kind` is {} or {last}", known.join(", "));
         let problem = Problem::new(Code::BadSelector, &at.key("kind"), message);

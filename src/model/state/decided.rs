@@ -105,7 +105,7 @@ impl RunState {
     /// Returns the other votes on the same subject, if the item is a vote.
     pub fn votes_beside(&self, at: ItemIndex) -> impl Iterator<Item = ItemIndex> + '_ {
         // Regardless of their order.
-        let of = |at: ItemIndex| self.graph.dependencies(at).iter().copied().collect::<BTreeSet<_>>();
+        let of = |item: ItemIndex| self.graph.dependencies(item).iter().copied().collect::<BTreeSet<_>>();
         let all = of(at);
         let is_vote = self.votes(at);
         self.items.indices().filter(move |_| is_vote).filter(move |other| {

@@ -78,12 +78,12 @@ impl RunState {
     pub fn applied(&self, at: ItemIndex) -> Vec<ItemIndex> {
         let (mut all, mut listed) = (Vec::new(), BTreeSet::new());
         let mut open: Vec<(ItemIndex, bool)> = self.applies(at).into_iter().rev().map(|on| (on, false)).collect();
-        while let Some((at, is_after)) = open.pop() {
+        while let Some((current, is_after)) = open.pop() {
             if is_after {
-                all.push(at);
-            } else if listed.insert(at) {
-                open.push((at, true));
-                open.extend(self.applies(at).into_iter().rev().map(|on| (on, false)));
+                all.push(current);
+            } else if listed.insert(current) {
+                open.push((current, true));
+                open.extend(self.applies(current).into_iter().rev().map(|on| (on, false)));
             }
         }
         all
@@ -145,8 +145,8 @@ impl RunState {
     /// their changes.
     pub fn built_upon(&self, at: ItemIndex) -> BTreeSet<ItemIndex> {
         let (mut all, mut next) = (BTreeSet::new(), vec![at]);
-        while let Some(at) = next.pop() {
-            next.extend(self.given(at).into_iter().filter(|producer| all.insert(*producer)));
+        while let Some(before) = next.pop() {
+            next.extend(self.given(before).into_iter().filter(|producer| all.insert(*producer)));
         }
         all
     }

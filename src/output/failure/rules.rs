@@ -187,8 +187,8 @@ mod tests {
     fn the_outermost_decision_counts() {
         let error = git_handoff::apply::Error::Ref(refs::Error::Other("refs/x".into(), "broken".into()));
         assert_eq!(Failure::from(error).code, "apply");
-        let error = verified_stream::Error::Store(git_handoff::git::store::Error::Name("broken".into()));
-        assert_eq!(Failure::from(error).code, "store");
+        let store_error = verified_stream::Error::Store(git_handoff::git::store::Error::Name("broken".into()));
+        assert_eq!(Failure::from(store_error).code, "store");
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub(crate) fn lines(line: &Cell, width: usize, indent: usize) -> Vec<Cell> {
 /// Wraps plain text in the same way, with indented continuation lines.
 pub(crate) fn text(line: &str, width: usize, indent: usize) -> Vec<String> {
     let broken = lines(&Cell::from(line), width, indent);
-    broken.into_iter().map(|line| line.painted(false).as_str().to_owned()).collect()
+    broken.into_iter().map(|part| part.painted(false).as_str().to_owned()).collect()
 }
 
 /// Splits a line into words.

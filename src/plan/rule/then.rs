@@ -132,16 +132,16 @@ fn read_made(value: &Value, at: &JsonPath, draft: &mut DraftRule, problems: &mut
     draft.create.extend(read::item(item, fields.at("item"), problems));
     problems.under(Code::BadRule, |own| {
         let optional = fields.list("optional", own).unwrap_or_default().iter().enumerate();
-        let optional = optional.map(|(index, value)| path(value, &fields.at("optional").index(index), own));
+        let optional = optional.map(|(index, entry)| path(entry, &fields.at("optional").index(index), own));
         let optional = optional.collect::<Option<_>>()?;
         let each = match fields.get("each") {
             None => None,
             Some(each) => Some(read_each(each, fields.at("each"), own)?),
         };
         let mut reasons = BTreeMap::new();
-        for (key, value) in fields.object("reasons", own).into_iter().flatten() {
-            let at = fields.at("reasons").key(key);
-            reasons.insert(key.clone(), item_id(string(value, &at, own)?, &at, own)?);
+        for (key, entry) in fields.object("reasons", own).into_iter().flatten() {
+            let reason_at = fields.at("reasons").key(key);
+            reasons.insert(key.clone(), item_id(string(entry, &reason_at, own)?, &reason_at, own)?);
         }
         Some(DraftMade::Template { optional, each, reasons })
     })

@@ -29,7 +29,7 @@ pub(super) fn read_when(value: &Value, at: JsonPath, own: &mut Problems) -> Opti
     let conditions: Vec<Condition> = list
         .iter()
         .enumerate()
-        .filter_map(|(index, value)| read_condition(value, fields.at("if").index(index), own))
+        .filter_map(|(index, entry)| read_condition(entry, fields.at("if").index(index), own))
         .collect();
     let never: BTreeSet<&FilePath> = absent.iter().collect();
     let mut needed = present.iter().chain(conditions.iter().map(|condition| &condition.document));
@@ -38,14 +38,14 @@ pub(super) fn read_when(value: &Value, at: JsonPath, own: &mut Problems) -> Opti
         own.push(Problem::new(Code::BadRule, &fields.at("absent"), message));
     }
     let at_most = fields.integer("atMost", &(1..=MAX_CREATED), own).unwrap_or(1);
-    let list = fields.list("items", own).unwrap_or_default();
-    if list.len() > MAX_CONDITIONS {
-        let message = format!("{} conditions on items; at most {MAX_CONDITIONS} are read", list.len());
+    let conditions_read = fields.list("items", own).unwrap_or_default();
+    if conditions_read.len() > MAX_CONDITIONS {
+        let message = format!("{} conditions on items; at most {MAX_CONDITIONS} are read", conditions_read.len());
         return bad(&fields.at("items"), &message, own);
     }
-    let items = list.iter().enumerate();
+    let items = conditions_read.iter().enumerate();
     let items =
-        items.filter_map(|(index, value)| read_item_condition(value, fields.at("items").index(index), own)).collect();
+        items.filter_map(|(index, entry)| read_item_condition(entry, fields.at("items").index(index), own)).collect();
     Some(When { present, absent, conditions, items, at_most })
 }
 
@@ -110,9 +110,9 @@ fn read_words(value: &Value, at: &JsonPath, own: &mut Problems) -> Option<Vec<Be
     let words = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
     let known = Became::ALL.map(Became::as_str).join(" ");
     let read: Option<Vec<Became>> =
-        words.iter().map(|word| Became::ALL.into_iter().find(|known| *word == known.as_str())).collect();
+        words.iter().map(|word| Became::ALL.into_iter().find(|state| *word == state.as_str())).collect();
     match read {
-        Some(words) if !words.is_empty() => Some(words),
+        Some(ids) if !ids.is_empty() => Some(ids),
         _ => bad(at, &format!("what became of items is said by some of these words: {known}"), own),
     }
 }

@@ -63,8 +63,8 @@ fn wrong(error: &ValidationError<'_>) -> Wrong {
 fn is_deeper(value: &Value, most: usize) -> bool {
     let Some(most) = most.checked_sub(1) else { return value.is_array() || value.is_object() };
     match value {
-        Value::Array(list) => list.iter().any(|value| is_deeper(value, most)),
-        Value::Object(map) => map.values().any(|value| is_deeper(value, most)),
+        Value::Array(list) => list.iter().any(|element| is_deeper(element, most)),
+        Value::Object(map) => map.values().any(|element| is_deeper(element, most)),
         _ => false,
     }
 }

@@ -107,15 +107,15 @@ impl Graph {
         let mut names: Vec<Cow<'_, str>> = cycle
             .iter()
             .rev()
-            .filter_map(|at| items[*at].as_ref().and_then(|item| item.id.as_deref()))
+            .filter_map(|member| items[*member].as_ref().and_then(|item| item.id.as_deref()))
             .map(Cow::from)
             .collect();
         if let Some(left_out) = names.len().checked_sub(MAX_NAMED).filter(|count| *count > 1) {
             names.splice(MAX_NAMED / 2..MAX_NAMED / 2 + left_out, [format!("({left_out} more)").into()]);
         }
         let message = format!("these items wait for one another: {}", names.join(" -> "));
-        let at = items[start].as_ref().map_or_else(JsonPath::root, |item| item.path.itself().clone());
-        Problem::new(Code::Cycle, &at, message)
+        let item_path = items[start].as_ref().map_or_else(JsonPath::root, |item| item.path.itself().clone());
+        Problem::new(Code::Cycle, &item_path, message)
     }
 }
 

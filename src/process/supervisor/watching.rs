@@ -181,15 +181,15 @@ fn memory(pid: i32, shared: bool) -> u64 {
     let found = std::iter::once(pid)
         .chain(survivors::threads(pid))
         .find_map(|thread| status(&thread).filter(|status| status.contains("\nVmRSS:")).map(|status| (thread, status)));
-    let Some((thread, status)) = found else { return 0 };
+    let Some((thread, text)) = found else { return 0 };
     let rollup = fs::read_to_string(format!("/proc/{thread}/smaps_rollup")).unwrap_or_default();
-    let tables = numbers(&status, &["VmPTE:"]);
+    let tables = numbers(&text, &["VmPTE:"]);
     let pages = if shared && !rollup.is_empty() {
         numbers(&rollup, &["Pss_Anon:", "Pss_Shmem:"])
     } else {
-        numbers(&status, &["RssAnon:", "RssShmem:"])
+        numbers(&text, &["RssAnon:", "RssShmem:"])
     };
-    let swapped = numbers(&status, &["VmSwap:"]);
+    let swapped = numbers(&text, &["VmSwap:"]);
     (tables + pages + swapped) << 10
 }
 

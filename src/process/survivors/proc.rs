@@ -86,7 +86,7 @@ pub(crate) fn descendants(top: Pid) -> BTreeSet<i32> {
     if children_of(&top.to_string()).is_some() {
         while let Some(pid) = next.pop() {
             let new = children_of(&pid.to_string()).unwrap_or_default();
-            next.extend(new.into_iter().filter(|pid| found.insert(*pid)));
+            next.extend(new.into_iter().filter(|child| found.insert(*child)));
         }
         return found;
     }

@@ -156,28 +156,28 @@ impl Repository {
         walk.add(first);
         let run = &walk.runs[0].run;
         let (at, selected) = target::item_and_rest(run, rest).map_err(Error::from)?;
-        let mut first = item_step(run, at, 0, Kind::Item);
+        let mut item_first = item_step(run, at, 0, Kind::Item);
         if let Some(selector) = selected {
             let key = ProductKey::from_name(selector).map_err(|_| Error::NoProduct(text.to_owned()))?;
             let product = run.state.items[at].products.get(&key).ok_or_else(|| Error::NoProduct(text.to_owned()))?;
-            (first.product, first.sha256) = (Some(key.to_string()), Some(product.sha256));
+            (item_first.product, item_first.sha256) = (Some(key.to_string()), Some(product.sha256));
         }
         let (mut steps, mut visited) = (Vec::new(), BTreeSet::new());
-        let mut left = vec![Next { step: first, run: Some(0) }];
-        while let Some(Next { mut step, run }) = left.pop() {
+        let mut left = vec![Next { step: item_first, run: Some(0) }];
+        while let Some(Next { mut step, run: next_run }) = left.pop() {
             if steps.len() == MAX_STEPS {
                 return Err(Error::Long.into());
             }
-            let Some((run, item)) = run.zip(step.item.clone()) else {
+            let Some((next_run, item)) = next_run.zip(step.item.clone()) else {
                 steps.push(step);
                 continue;
             };
             let depth = step.depth + 1;
-            step.repeated = !visited.insert((run, item.clone()));
+            step.repeated = !visited.insert((next_run, item.clone()));
             if !step.repeated {
-                let mut next = origins_in_run(&walk.runs[run], run, &item, depth);
-                next.extend(walk.imported(run, &item, depth)?);
-                next.extend(walk.reused(run, &item, depth)?);
+                let mut next = origins_in_run(&walk.runs[next_run], next_run, &item, depth);
+                next.extend(walk.imported(next_run, &item, depth)?);
+                next.extend(walk.reused(next_run, &item, depth)?);
                 // `left` is a stack.
                 left.extend(next.into_iter().rev());
             }
@@ -195,7 +195,7 @@ impl<E: From<Error>> Walk<'_, E> {
             match &link.entry.event {
                 Event::ItemFired(e) => drop(fired.insert(e.item.clone(), link.entry.seq)),
                 Event::ItemReconciled(e) => {
-                    reused.extend(e.reused.iter().map(|reused| (e.item.clone(), reused.clone())));
+                    reused.extend(e.reused.iter().map(|reuse| (e.item.clone(), reuse.clone())));
                 }
                 _ => {}
             }
@@ -220,8 +220,8 @@ impl<E: From<Error>> Walk<'_, E> {
         let found = self.find(&root)?;
         let there = found.and_then(|at| Some((at, self.runs[at].run.state.graph.position(&item)?)));
         let Some((at, position)) = there else {
-            let kind = if root.entries.is_some() { Kind::Continued } else { Kind::Proven };
-            let step = Step { item: Some(item), root: Some(root.root), ..leaf(depth, kind, root.run) };
+            let leaf_kind = if root.entries.is_some() { Kind::Continued } else { Kind::Proven };
+            let step = Step { item: Some(item), root: Some(root.root), ..leaf(depth, leaf_kind, root.run) };
             return Ok(Next { step, run: None });
         };
         Ok(Next { step: item_step(&self.runs[at].run, position, depth, kind), run: Some(at) })

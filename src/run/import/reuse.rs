@@ -85,8 +85,12 @@ impl Repository {
         let fetched = Target::all_fetched(&self.store).unwrap_or_default();
         let mut tasks: HashMap<(Oid, Digest), Vec<Hint>> = HashMap::new();
         let mut by_item = HashMap::new();
-        for Target { run, reference } in own.chain(fetched).filter(|target| logs.is_some() && target.run != *run) {
-            let Ok(view) = (Target { run, reference: reference.clone() }).view(&self.store) else { continue };
+        for Target { run: target_run, reference } in
+            own.chain(fetched).filter(|target| logs.is_some() && target.run != *run)
+        {
+            let Ok(view) = (Target { run: target_run, reference: reference.clone() }).view(&self.store) else {
+                continue;
+            };
             let base = view.state.submitted.base;
             for (ended, work, manifest) in done(&view) {
                 let hint = Hint { run: view.run.clone(), reference: reference.clone(), item: ended.item.clone() };

@@ -85,7 +85,7 @@ impl Repository {
         if open.state.submitted.continues.as_ref() != Some(&continues) {
             return Err(Error::Other { run: id.clone(), old: old.run.clone() }.into());
         }
-        let carried = self.carry(&mut open, &old, &continues)?;
+        let carried_items = self.carry(&mut open, &old, &continues)?;
         let left = open.state.items.iter().filter(|item| !item.phase.is_terminal()).count();
         let Continues { run, entries, root, .. } = continues;
         Ok(Ok(AdoptedRun {
@@ -94,7 +94,7 @@ impl Repository {
             continues: run,
             entries,
             root,
-            taken: carried,
+            taken: carried_items,
             left,
             warnings: submission.warnings,
         }))
@@ -254,7 +254,7 @@ fn written_again(open: &OpenRun, e: &DocumentWritten) -> NewEntry {
 fn added_again(old: &VerifiedRun, e: &RunExtended, hash: gix::hash::Kind) -> Result<Vec<NewEntry>, Unnamed> {
     let item = |id: &ItemId| old.state.graph.position(id).map(|at| old.state.graph.item(at).clone());
     match e.items.keys().map(item).collect::<Option<Vec<_>>>() {
-        Some(items) if e.pipelines.is_empty() && items.iter().all(|item| item.pipeline().is_none()) => {
+        Some(items) if e.pipelines.is_empty() && items.iter().all(|added| added.pipeline().is_none()) => {
             Ok(vec![NewEntry::extended(Cause::Actor, items, &BTreeMap::new(), hash)?])
         }
         _ => Ok(Vec::new()),

@@ -55,7 +55,7 @@ impl Reader {
         let (name, folder) = (format::run_ref(run), format::driver_refs(run));
         let mut read = tip.read(&[same(&name)])?;
         let listed = tip.list(&[&format!("{folder}*")])?;
-        let found = listed.iter().filter_map(|(name, value)| Some((driver_of(&folder, name)?, *value)));
+        let found = listed.iter().filter_map(|(path, value)| Some((driver_of(&folder, path)?, *value)));
         let values: BTreeMap<DriverId, Oid> = found.collect();
         let present: BTreeSet<Oid> = values.values().copied().collect();
         self.refused.retain(|oid| present.contains(oid));
@@ -63,12 +63,12 @@ impl Reader {
             present.into_iter().filter(|oid| !self.refused.contains(oid) && !store.contains(*oid)).collect();
         self.fetch(tip, &oids, &mut read.kept)?;
         let copies: BTreeMap<String, Oid> = refs::list(store, &folder)?.into_iter().collect();
-        for name in copies.keys().filter(|name| !listed.contains_key(*name)) {
-            keep_beat(store, name, None)?;
+        for old_name in copies.keys().filter(|path| !listed.contains_key(*path)) {
+            keep_beat(store, old_name, None)?;
         }
-        for (name, value) in &listed {
-            if !self.refused.contains(value) && copies.get(name) != Some(value) {
-                keep_beat(store, name, Some(*value))?;
+        for (path, value) in &listed {
+            if !self.refused.contains(value) && copies.get(path) != Some(value) {
+                keep_beat(store, path, Some(*value))?;
             }
         }
         Ok(Reading { head: read.changed.get(&name).copied().flatten(), values, guard: read.kept })
@@ -97,11 +97,11 @@ impl Reader {
 fn read_together(tip: &Tip, store: &Store, run: &RunId) -> Result<Reading, ReadError> {
     let (name, folder) = (format::run_ref(run), format::driver_refs(run));
     let read = tip.read(&[same(&name), same(&format!("{folder}*"))])?;
-    for (name, value) in read.changed.iter().filter(|(name, _)| name.starts_with(&folder)) {
-        keep_beat(store, name, *value)?;
+    for (changed_name, value) in read.changed.iter().filter(|(path, _)| path.starts_with(&folder)) {
+        keep_beat(store, changed_name, *value)?;
     }
     let copies = refs::list(store, &folder)?.into_iter();
-    let values = copies.filter_map(|(name, value)| Some((driver_of(&folder, &name)?, value))).collect();
+    let values = copies.filter_map(|(copy_name, value)| Some((driver_of(&folder, &copy_name)?, value))).collect();
     Ok(Reading { head: read.changed.get(&name).copied().flatten(), values, guard: read.kept })
 }
 

@@ -82,8 +82,8 @@ impl Repository {
                 Err(error) if is_of_remote(&error) => continue,
                 read => read?,
             };
-            let view = target.view(&self.store)?;
-            declined.extend(drivers.declined(&view).into_iter().filter(|item| item.by_all));
+            let run_view = target.view(&self.store)?;
+            declined.extend(drivers.declined(&run_view).into_iter().filter(|item| item.by_all));
         }
         Ok(declined)
     }

@@ -118,17 +118,27 @@ impl Repository {
         let log = writer.signer.fingerprint();
         let first = run.links[0].hash;
         let put = Put { name, product: bytes()?, schema, instead_of: None, statement: None };
-        if let Some(schema) = &put.schema {
-            let fits = revisions::check(&self.store, &put, schema, &self.schemas());
+        if let Some(put_schema) = &put.schema {
+            let fits = revisions::check(&self.store, &put, put_schema, &self.schemas());
             fits.map_err(|source| request.failed(source))?;
         }
         let uncompared = self.uncompared(request, &run.state.rules, &put)?;
-        let Put { name, product: Product { sha256, oid, size }, schema, .. } = put;
+        let Put { name: put_name, product: Product { sha256, oid, size }, schema: put_schema, .. } = put;
         let by = log.clone();
-        let statement = LogWritten { log, first, name: name.clone(), schema, sha256, oid, size, previous, made: None };
+        let statement = LogWritten {
+            log,
+            first,
+            name: put_name.clone(),
+            schema: put_schema,
+            sha256,
+            oid,
+            size,
+            previous,
+            made: None,
+        };
         log::record_statement(&writer, &run.run, &Event::LogWritten(statement)).map_err(AnyError::from)?;
         let run = run.run.clone();
-        Ok(DocumentSaid { run, name, sha256, size, by, uncompared })
+        Ok(DocumentSaid { run, name: put_name, sha256, size, by, uncompared })
     }
 
     fn parse(&self, request: &NewRevision<'_>) -> Result<Parsed, AnyError> {

@@ -170,11 +170,13 @@ impl Repository {
         let signs: BTreeMap<DriverId, Option<Sign>> = read.values.iter().map(sign).collect();
         let sightings = self.remember_signs(run, &signs)?;
         let mut drivers: BTreeMap<DriverId, DriverShown> = BTreeMap::new();
-        for (driver, sign) in signs {
+        for (driver, last_sign) in signs {
             let since = sightings.get(&driver).map(|sighting| sighting.since);
             let value = read.values.get(&driver).copied();
-            drivers
-                .insert(driver.clone(), DriverShown { value, ..self.describe_driver(driver, since, sign, lost_after) });
+            drivers.insert(
+                driver.clone(),
+                DriverShown { value, ..self.describe_driver(driver, since, last_sign, lost_after) },
+            );
         }
         for (at, item) in state.items.indexed() {
             let Some(holder) = &item.holder else { continue };
@@ -315,8 +317,8 @@ impl Repository {
                 let mut removed = false;
                 if remove {
                     let one = Move { name: name.clone(), old: Some(beat), new: None };
-                    let answer = tip.swap(&[one])?;
-                    removed = answer == Swap::Won;
+                    let swapped = tip.swap(&[one])?;
+                    removed = swapped == Swap::Won;
                     if let Some(copy) = refs::read_stored(&self.store, &name)?.filter(|_| removed) {
                         refs::delete(&self.store, &name, copy)?;
                     }

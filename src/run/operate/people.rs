@@ -114,7 +114,7 @@ impl Repository {
         let by = writer.signer.fingerprint();
         expect_role(&run.state, &run.run, &by, Role::Approve)?;
         expect_open(&run.state, at, &by)?;
-        let (item, about) = (run.state.graph.item(at).id.clone(), run.state.decided_about(at));
+        let (id, about) = (run.state.graph.item(at).id.clone(), run.state.decided_about(at));
         let first = run.links[0].hash;
         // Earlier votes of our key may be in its log only.
         let mut others = run.state.votes_beside(at);
@@ -129,7 +129,7 @@ impl Repository {
         let vote = LogDecided {
             log: by.clone(),
             first,
-            item: item.clone(),
+            item: id.clone(),
             decision,
             about: about.clone(),
             message,
@@ -137,7 +137,7 @@ impl Repository {
         };
         log::record_statement(&writer, &run.run, &Event::LogDecided(vote))?;
         let run = run.run.clone();
-        Ok(Decided { run, item, decision, about, by, recorded: false })
+        Ok(Decided { run, item: id, decision, about, by, recorded: false })
     }
 
     /// Gives roles to a key in a run of this repository, all or none. Roles that the key has are
@@ -169,8 +169,8 @@ impl Repository {
                 .is_some()
             {
                 let role = if missing.len() == 1 { missing.pop() } else { None };
-                let run = open.id().clone();
-                return Ok(Admittance { run, key, role, roles: missing });
+                let run_id = open.id().clone();
+                return Ok(Admittance { run: run_id, key, role, roles: missing });
             }
         }
     }

@@ -69,15 +69,21 @@ impl Repository {
                 heaviest = Some((remote, state, failure));
             }
         }
-        let Some((name, state, failure)) = heaviest else { return Ok(None) };
+        let Some((remote_name, state, failure)) = heaviest else { return Ok(None) };
         if state != RemoteState::Unread {
             pushed.read_at = Some(self.environment.clock.now());
         }
         if state.shows_others() {
-            pushed.prefer(&name);
+            pushed.prefer(&remote_name);
         }
         pushed.keep(&self.store, run).map_err(sharing::Error::Record)?;
-        Ok(Some(RemoteRead { remote: without_password(&name), read_at: pushed.read_at, failure, name, state }))
+        Ok(Some(RemoteRead {
+            remote: without_password(&remote_name),
+            read_at: pushed.read_at,
+            failure,
+            name: remote_name,
+            state,
+        }))
     }
 
     /// Compares a run here with the run on a remote. Fetches what the remote has more.
@@ -94,7 +100,7 @@ impl Repository {
             Ok(listed) => listed,
             Err(why) => return Ok((RemoteState::Unread, Some(first_line(&why)))),
         };
-        let drivers = listed.keys().filter_map(|name| DriverId::parse(name.strip_prefix(&folder)?));
+        let drivers = listed.keys().filter_map(|path| DriverId::parse(path.strip_prefix(&folder)?));
         let drivers: Vec<DriverId> = drivers.filter(|driver| Some(driver) != alone.as_ref()).collect();
         let current = |gained, unpushed| (RemoteState::Current(Current { gained, unpushed, drivers }), None);
         let Some(theirs) = listed.get(name).copied() else { return Ok((RemoteState::Missing, None)) };

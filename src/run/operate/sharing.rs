@@ -113,7 +113,11 @@ impl Repository {
                 let base = self.entry_zero(run, ours)?.1;
                 let moves = [(name, ours), (format::base_ref(run), base)];
                 let listed = tip.list(&[&moves[1].0])?;
-                let moves = moves.map(|(name, new)| Move { old: listed.get(&name).copied(), name, new: Some(new) });
+                let moves = moves.map(|(reference, new)| Move {
+                    old: listed.get(&reference).copied(),
+                    name: reference,
+                    new: Some(new),
+                });
                 let changed: Vec<Move> = moves.into_iter().filter(|one| one.old != one.new).collect();
                 publish(&tip, run, remote, &changed)?;
                 ours

@@ -74,14 +74,14 @@ impl Repository {
         let (mut open, item) = self.open_run(text, &[Role::Own])?;
         let Some(at) = item else { return cancel_run(&mut open, reason) };
         loop {
-            let item = open.state.graph.item(at).id.clone();
+            let id = open.state.graph.item(at).id.clone();
             if open.state.items[at].phase.is_terminal() {
-                return Err(Error::Ended { item, status: open.state.status(at) }.into());
+                return Err(Error::Ended { item: id, status: open.state.status(at) }.into());
             }
             let mut entries = vec![cancelled(&open, at, reason)];
             for lost in lost_with(&open.state, at) {
-                let reason = format!("it depends on {:?}, which was cancelled", item.as_str());
-                entries.push(NewEntry::plain(Event::ItemSkipped(dropped(&open.state, lost, &reason))));
+                let cause = format!("it depends on {:?}, which was cancelled", id.as_str());
+                entries.push(NewEntry::plain(Event::ItemSkipped(dropped(&open.state, lost, &cause))));
             }
             let links = open.record(&entries)?;
             // The driver may have dispatched or ended the item in between.
@@ -140,7 +140,7 @@ impl Repository {
             return Err(Error::WholeRun.into());
         }
         if !open.state.is_settled() {
-            let left = open.state.items.iter().filter(|item| !item.phase.is_terminal()).count();
+            let left = open.state.items.iter().filter(|unfinished| !unfinished.phase.is_terminal()).count();
             return Err(Error::NotSettled { run: open.id().clone(), left }.into());
         }
         let before = open.head().entries;

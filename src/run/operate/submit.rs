@@ -75,8 +75,8 @@ pub fn submit(writer: &Writer, valid: &ValidPlan, request: &Request) -> Result<S
     let first = appended.links()[0].hash;
     match appended.publish() {
         // If two submissions race, the second one counts as a repetition.
-        Err(chain::Error::LostRace(name)) => {
-            return existing(writer, &run, valid)?.ok_or(chain::Error::LostRace(name).into());
+        Err(chain::Error::LostRace(lost)) => {
+            return existing(writer, &run, valid)?.ok_or(chain::Error::LostRace(lost).into());
         }
         other => other?,
     };

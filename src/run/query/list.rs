@@ -153,10 +153,11 @@ impl Repository {
         let mut runs: Vec<RunSummary> = own.into_iter().map(|run| summary(&self.store, &Target::own(run))).collect();
         runs.iter_mut().for_each(|run| run.archived = !present.contains(&run.run));
         if besides.fetched {
-            let present = Target::unarchived_fetched(&self.store)?;
-            let present: BTreeSet<String> = present.into_iter().map(|target| target.reference).collect();
+            let present_fetched = Target::unarchived_fetched(&self.store)?;
+            let present_fetched: BTreeSet<String> =
+                present_fetched.into_iter().map(|target| target.reference).collect();
             for target in Target::all_fetched(&self.store)? {
-                let archived = !present.contains(&target.reference);
+                let archived = !present_fetched.contains(&target.reference);
                 if besides.archived || !archived {
                     runs.push(RunSummary { archived, ..summary(&self.store, &target) });
                 }

@@ -76,7 +76,7 @@ impl<'t> PieceName<'t> {
                 return transcript(store, run, item, Some(attempt));
             }
             product => match ProductKey::from_name(product) {
-                Ok(key) => run.state.items[at].products.get(&key).map(|product| run.blob(product)),
+                Ok(key) => run.state.items[at].products.get(&key).map(|recorded| run.blob(recorded)),
                 Err(_) => None,
             },
         };

@@ -21,7 +21,7 @@ impl Repository {
                 let view = target.view(store)?;
                 let (at, selected) = target::item_and_rest(&view, rest)?;
                 let key = selected
-                    .map(|text| ProductKey::from_name(text).map_err(|_| Error::NoProduct(text.to_owned())))
+                    .map(|key| ProductKey::from_name(key).map_err(|_| Error::NoProduct(key.to_owned())))
                     .transpose()?;
                 Ok(prove::item(store, &target.reference, &view.state.graph.item(at).id, key.as_ref())?)
             }

@@ -38,6 +38,6 @@ pub fn list(view: &View) -> Vec<Share> {
         items: ended.values().filter(|ended| **ended == driver).count() as u64,
     };
     let mut shares: Vec<Share> = hosts.into_iter().map(share).collect();
-    shares.sort_by_key(|share| std::cmp::Reverse(share.items));
+    shares.sort_by_key(|counted| std::cmp::Reverse(counted.items));
     shares
 }

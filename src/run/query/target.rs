@@ -217,7 +217,7 @@ pub fn located(store: &Store, place: &Place, remote: Option<&str>) -> Result<Opt
         return Ok(found.pop());
     }
     let remotes = found.iter().filter_map(|(reference, _)| Place::fetched(reference));
-    let places = remotes.map(|(remote, _)| format!("{remote}/{name}")).collect();
+    let places = remotes.map(|(name_of_remote, _)| format!("{name_of_remote}/{name}")).collect();
     Err(Error::Ambiguous { name: name.to_owned(), places, kind: place.kind })
 }
 

@@ -44,8 +44,8 @@ impl VerifiedRun {
         for link in &self.view.links {
             match &link.entry.event {
                 Event::ItemReconciled(e) => {
-                    let same = e.products.values().filter(|product| product.oid == oid);
-                    recorded.extend(same.map(|product| product.sha256));
+                    let same = e.products.values().filter(|other| other.oid == oid);
+                    recorded.extend(same.map(|other| other.sha256));
                 }
                 Event::DocumentWritten(e) if e.oid == oid => recorded.push(e.sha256),
                 _ => {}

@@ -129,10 +129,10 @@ impl Repository {
                 let item = state.graph.item(at).id.clone();
                 let decided = key.as_ref().and_then(|key| self.decided_elsewhere(key, &view, at));
                 if mine || all {
-                    let (target, run) = (format!("{name}/{item}"), view.run.clone());
+                    let (address, run) = (format!("{name}/{item}"), view.run.clone());
                     let about = state.decided_about(at);
                     let look = self.to_look_at(&name, &view, &about);
-                    waiting.items.push(Waits { target, run, item, about, look, mine, decided });
+                    waiting.items.push(Waits { target: address, run, item, about, look, mine, decided });
                 }
             }
         }
@@ -154,12 +154,12 @@ impl Repository {
                 };
                 // A patch that is missing or too large is shown without its numbers.
                 let patch = product.filter(|product| kind == "diff" && product.size <= MOST_COUNTED);
-                let changes = patch.and_then(|product| self.store.read_blob(product.oid).ok());
+                let changes = patch.and_then(|recorded| self.store.read_blob(recorded.oid).ok());
                 look.push(Look {
                     kind,
                     target: format!("{name}/{item}:{key}"),
                     size: product.map(|product| product.size),
-                    changes: changes.and_then(|patch| Changes::read(&self.store, patch)),
+                    changes: changes.and_then(|bytes| Changes::read(&self.store, bytes)),
                     passed: None,
                 });
             }

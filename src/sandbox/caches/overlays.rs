@@ -72,7 +72,7 @@ impl Confinement {
                 let [upper, _, _] = folders(scratch, number);
                 let below = map.hidden_below(place).filter_map(|path| path.strip_prefix(place).ok());
                 let hidden =
-                    |below: &Path| HiddenInCache { lower: place.into(), upper: upper.clone(), below: below.into() };
+                    |hidden: &Path| HiddenInCache { lower: place.into(), upper: upper.clone(), below: hidden.into() };
                 below.map(hidden).collect::<Vec<_>>()
             })
             .collect()

@@ -79,7 +79,7 @@ fn list(root: &Folder, folder: &str) -> Result<Vec<FilePath>, Error> {
             };
             let text = format!("{prefix}{text}");
             // Also check folders, so that no path exceeds an output's limit.
-            let name = FilePath::parse(&text).map_err(|e| {
+            let output_name = FilePath::parse(&text).map_err(|e| {
                 Error::refused(format!("the output {:?} cannot be taken: {e}", format!("{folder}/{text}")))
             })?;
             match kind {
@@ -87,7 +87,7 @@ fn list(root: &Folder, folder: &str) -> Result<Vec<FilePath>, Error> {
                     room.take(text.len())?;
                     folders.push(text + "/");
                 }
-                FileType::RegularFile => names.push(name),
+                FileType::RegularFile => names.push(output_name),
                 FileType::Symlink => {
                     return Err(Error::refused(format!("the output `{folder}/{text}` is a symbolic link")));
                 }

@@ -38,7 +38,7 @@ pub(super) fn capture(part: &Part<'_>, walked: &Walked) -> Result<Change, Error>
     let difference = Difference { git: &|| scratch.git(), options: &[], from: part.tree, to: tree };
     let write = || {
         // Comparing the trees costs a process of git.
-        if walked.sizes.iter().any(|(_, path)| bare_shape::may_complete(Path::new(OsStr::from_bytes(path)))) {
+        if walked.sizes.iter().any(|(_, changed)| bare_shape::may_complete(Path::new(OsStr::from_bytes(changed)))) {
             difference.refuse_bare_repository()?;
         }
         let file = File::options().read(true).write(true).create_new(true).open(&path).map_err(Error::at(&path))?;

@@ -169,7 +169,7 @@ fn check_empty(workspace: &Workspace, host: &Host, base: &Base, path: &BString) 
     }
     let kind = base.tree.0.kind();
     let walked = walk_submodule(host, &tree.join(OsStr::from_bytes(path)), &Arc::new(State::new(kind)), None)?;
-    let files = walked.sizes.iter().map(|(_, path)| path);
+    let files = walked.sizes.iter().map(|(_, file)| file);
     let new: Vec<BString> =
         files.chain(&walked.nested).chain(&walked.repositories).chain(&walked.closed).map(inside).collect();
     if new.is_empty() {
@@ -178,7 +178,7 @@ fn check_empty(workspace: &Workspace, host: &Host, base: &Base, path: &BString) 
     walked.traps.refuse()?;
     let scratch = Scratch::new(&Part::new(workspace, host, base), &State::new(kind), &BTreeSet::new())?;
     let ignored = ignored(&scratch, &new)?;
-    new.iter().find(|path| !ignored.contains(*path)).map_or(Ok(()), |path| Err(refused(path)))
+    new.iter().find(|file| !ignored.contains(*file)).map_or(Ok(()), |file| Err(refused(file)))
 }
 
 /// Returns true if a path of the worktree exists. Refuses a path below a link or another

@@ -243,9 +243,9 @@ impl<'a> Walker<'a> {
             None if strange => {}
             Some(entry) => {
                 self.visited.extend(at);
-                let meta = gix::index::fs::Metadata::from_path_no_follow(path).map_err(Error::at(path))?;
-                if !self.unchanged(path, entry, &meta) {
-                    self.changed(relative, meta.len());
+                let on_disk = gix::index::fs::Metadata::from_path_no_follow(path).map_err(Error::at(path))?;
+                if !self.unchanged(path, entry, &on_disk) {
+                    self.changed(relative, on_disk.len());
                 }
             }
             None => self.changed(relative, meta.len()),

@@ -216,7 +216,9 @@ fn place_of(copy: &PrivateCopy, copies: &[PrivateCopy], has_own_home: bool) -> P
     };
     copies
         .iter()
-        .find(|other| other.moved.as_ref().is_some_and(|(other, below)| other == name && below.as_os_str().is_empty()))
+        .find(|other| {
+            other.moved.as_ref().is_some_and(|(other, moved_by)| other == name && moved_by.as_os_str().is_empty())
+        })
         .map_or_else(|| copy.below.clone(), |around| around.below.join(below))
 }
 

@@ -178,8 +178,8 @@ impl Base {
         if selected.iter().filter(|selected| **selected).count() != paths.len() {
             return Err(Error::io(dir, std::io::ErrorKind::NotFound.into()));
         }
-        for (entry, selected) in part.entries_mut().iter_mut().zip(&selected) {
-            entry.flags.set(Flags::SKIP_WORKTREE, !selected);
+        for (entry, is_selected) in part.entries_mut().iter_mut().zip(&selected) {
+            entry.flags.set(Flags::SKIP_WORKTREE, !is_selected);
         }
         self.files.write(&host.store, dir, &mut part)?;
         for ((entry, new), _) in index.entries_mut().iter_mut().zip(part.entries()).zip(&selected).filter(|(_, w)| **w)

@@ -218,10 +218,10 @@ fn copy_entries(at: BorrowedFd<'_>, name: &OsStr, to: &Path) -> io::Result<()> {
     let folder = rustix::fs::openat(at, name, FOLDER, Mode::empty())?;
     for entry in Dir::read_from(&folder)? {
         let entry = entry?;
-        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        let child_name = OsStr::from_bytes(entry.file_name().to_bytes());
         // A repository in it would become one in the worktree.
-        if name != "." && name != ".." && name != ".git" {
-            copy(folder.as_fd(), name, &to.join(name))?;
+        if child_name != "." && child_name != ".." && child_name != ".git" {
+            copy(folder.as_fd(), child_name, &to.join(child_name))?;
         }
     }
     Ok(())

@@ -72,10 +72,10 @@ impl Workspace {
         self.private.create()?;
         let index = self.index().cloned().unwrap_or_else(|| index_of(base));
         write_git(base, refs, &index, &self.dir)?;
-        for (submodule, index) in base.submodules().iter().zip(&index.submodules) {
+        for (submodule, submodule_index) in base.submodules().iter().zip(&index.submodules) {
             // The worker may have put a link in its place.
             if tree.is_folder(submodule.path.as_ref()).map_err(Error::at(&self.dir))? {
-                submodule.write_git(&self.tree(), index)?;
+                submodule.write_git(&self.tree(), submodule_index)?;
             }
         }
         for path in base.empty_submodules() {

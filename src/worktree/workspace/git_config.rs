@@ -61,7 +61,7 @@ impl Config {
     /// Adds a section of filters.
     pub(super) fn filter(&mut self, name: &BStr, settings: &[(&'static str, BString)]) {
         self.section("filter", Some(name));
-        settings.iter().for_each(|(name, value)| self.value(name, value));
+        settings.iter().for_each(|(setting, value)| self.value(setting, value));
     }
 
     pub(super) fn section(&mut self, name: &str, sub: Option<&BStr>) {

@@ -296,7 +296,7 @@ impl Filter {
     /// Omits empty commands, which git does not run; an empty `process` disables all of them.
     fn new(name: BString, mut settings: BTreeMap<&'static str, BString>) -> Self {
         let is_off = settings.get("process").is_some_and(|command| command.is_empty());
-        settings.retain(|name, command| *name == "required" || !(is_off || command.is_empty()));
+        settings.retain(|setting, command| *setting == "required" || !(is_off || command.is_empty()));
         Self { name, settings: settings.into_iter().collect() }
     }
 
@@ -324,7 +324,7 @@ fn filters(host: &Host, store: &Store, is_included: impl Fn(Source) -> bool) -> 
             continue;
         };
         let known = ["clean", "smudge", "process", "required"];
-        let settings = known.into_iter().filter_map(|name| Some((name, section.value(name)?.as_bstr().to_owned())));
+        let settings = known.into_iter().filter_map(|key| Some((key, section.value(key)?.as_bstr().to_owned())));
         found.entry(name.to_owned()).or_default().extend(settings);
     }
     found.into_iter().map(|(name, settings)| Filter::new(name, settings)).collect()

@@ -232,8 +232,8 @@ pub(super) fn remove_links(attempt: &Folder, folder: &Path) -> io::Result<()> {
     let metas = state.logins.iter().filter_map(|login| fs::metadata(&login.real).ok());
     let logins: BTreeSet<(u64, u64)> = metas.map(|meta| (meta.dev(), meta.ino())).collect();
     let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten() {
+    while let Some(current) = folders.pop() {
+        for entry in fs::read_dir(&current).into_iter().flatten() {
             let entry = entry?;
             let Ok(meta) = entry.metadata() else { continue };
             if meta.is_dir() {

@@ -106,7 +106,7 @@ impl Pool {
                 Some(Arc::new(pristine))
             });
             match restored {
-                Some(pristine) => return Some((folder, pristine)),
+                Some(prepared) => return Some((folder, prepared)),
                 // Remains are removed with the pool, or `clean` reports them.
                 None => drop(folder.empty().and_then(|()| from.remove(&old))),
             }

@@ -104,9 +104,9 @@ impl Private {
 
     fn move_to(&self, to: &Self) -> Result<(), Error> {
         let root = Folder::open(&self.root).map_err(Error::at(&self.root))?;
-        for (from, to) in [(&self.name, &to.name), (&self.caches_name(), &to.caches_name())] {
+        for (from, target) in [(&self.name, &to.name), (&self.caches_name(), &to.caches_name())] {
             if root.has(from) {
-                rustix::fs::renameat(&root, from, &root, to).map_err(|e| Error::io(&self.dir(), e.into()))?;
+                rustix::fs::renameat(&root, from, &root, target).map_err(|e| Error::io(&self.dir(), e.into()))?;
             }
         }
         Ok(())

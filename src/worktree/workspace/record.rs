@@ -179,10 +179,10 @@ pub(super) fn attributes(dir: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
     for name in names[..length].split_inclusive(|byte| *byte == 0) {
         let mut value = vec![0; 64 << 10];
         let name = CStr::from_bytes_with_nul(name).map_err(io::Error::other)?;
-        let length = rustix::fs::fgetxattr(dir, name, &mut *value)?;
+        let read_length = rustix::fs::fgetxattr(dir, name, &mut *value)?;
         all.extend_from_slice(name.to_bytes_with_nul());
-        all.extend_from_slice(&(length as u64).to_le_bytes());
-        all.extend_from_slice(&value[..length]);
+        all.extend_from_slice(&(read_length as u64).to_le_bytes());
+        all.extend_from_slice(&value[..read_length]);
     }
     Ok(all)
 }

@@ -249,7 +249,11 @@ mod tests {
             ("https://example.com/glpat-0123456789abcdefghij/a", None),
         ] {
             let found = shareable(&url.into(), Path::new("/top"));
-            assert_eq!(found.as_ref().map(|url| url.to_str_lossy().into_owned()).as_deref(), expected, "{url}");
+            assert_eq!(
+                found.as_ref().map(|found_url| found_url.to_str_lossy().into_owned()).as_deref(),
+                expected,
+                "{url}"
+            );
         }
     }
 }

@@ -53,8 +53,8 @@ impl Pristine {
         let attributes = record::attributes(fd)?;
         let mut pristine = Self { base: Arc::clone(base), recorded, attributes, index: Arc::new(index) };
         pristine.stamp(fd)?;
-        let index = Arc::clone(&pristine.index);
-        Ok((Some(pristine), index))
+        let own_index = Arc::clone(&pristine.index);
+        Ok((Some(pristine), own_index))
     }
 
     /// Returns our index.
@@ -174,7 +174,7 @@ impl Found<'_> {
             path.extend_from_slice(name.to_bytes());
             match node {
                 Node::File(was) => {
-                    let same = was.is_some_and(|was| record::read_status(dir, name).is_ok_and(|status| status == was));
+                    let same = was.is_some_and(|was| record::read_status(dir, name).is_ok_and(|now| now == was));
                     if !same {
                         removal::remove(dir, name)?;
                         self.broken.insert(path.strip_prefix(b"tree/").ok_or(Spoilt)?.into());

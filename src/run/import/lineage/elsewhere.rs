@@ -33,8 +33,9 @@ impl<E: From<Error>> Walk<'_, E> {
                 }
                 (Elsewhere::Checkpoint { remote, thread, .. }, Evidence::Commits(commits)) => {
                     let consumer = self.runs[run].run.run.clone();
-                    let from = Consumed { remote: remote.as_ref(), thread, commits: &commits, consumer, depth };
-                    self.threads.origins(self.repository, &from)?
+                    let from_consumed =
+                        Consumed { remote: remote.as_ref(), thread, commits: &commits, consumer, depth };
+                    self.threads.origins(self.repository, &from_consumed)?
                 }
                 // No run with such evidence passes the gate.
                 _ => continue,

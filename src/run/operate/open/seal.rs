@@ -100,16 +100,16 @@ impl OpenRun {
         }
         let drafts = std::mem::take(&mut self.staged).drafts;
         let appended = self.writer.append(&self.head, drafts)?;
-        let Some(seal) = appended.links().last() else { return Ok(false) };
-        let record = self.seal_record(sealed, seal);
+        let Some(draft_seal) = appended.links().last() else { return Ok(false) };
+        let record = self.seal_record(sealed, draft_seal);
         let (guard, links) = appended.place()?;
         let log = self.extend_log(record)?;
         let grown = &log.extension;
         let more = Move { name: grown.name.reference(), old: grown.old, new: Some(grown.head) };
         let Some(links) = self.push_links(&guard, links, &[more])? else { return Ok(false) };
         log.publish(&self.writer.store)?;
-        if let Some(seal) = links.last() {
-            self.log_seal(sealed, seal)?;
+        if let Some(placed_seal) = links.last() {
+            self.log_seal(sealed, placed_seal)?;
         }
         Ok(true)
     }
