@@ -178,7 +178,6 @@ mod tests {
 
     #[test]
     fn trailers_that_a_message_ends_with_stay_trailers() {
-        let put = |text: &str| with_trailers(Message::new(&[text]).unwrap().0.as_str(), "Handoff-Run: r\n");
         assert_eq!(put("Fix"), "Fix\n\nHandoff-Run: r\n");
         assert_eq!(put("Fix: it"), "Fix: it\n\nHandoff-Run: r\n");
         assert_eq!(put("Fix \n\n\n\nWhy\n\n"), "Fix\n\nWhy\n\nHandoff-Run: r\n");
@@ -187,5 +186,9 @@ mod tests {
             "Fix\n\nSigned-off-by: A\n B\nAcked-by: C\nHandoff-Run: r\n"
         );
         assert_eq!(put("Fix\n\nSigned-off-by: A\nnot one"), "Fix\n\nSigned-off-by: A\nnot one\n\nHandoff-Run: r\n");
+    }
+
+    fn put(text: &str) -> String {
+        with_trailers(Message::new(&[text]).unwrap().0.as_str(), "Handoff-Run: r\n")
     }
 }

@@ -189,18 +189,7 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
     }
     let chosen = parts::chosen(view, request.item)?;
     if !request.allow_red {
-        let red = parts::red(view, &chosen, request.without_protected);
-        if !red.is_empty() {
-            let are_clearable =
-                red.iter().all(|id| view.state.items[view.state.graph.position(id).expect("the run has it")].clearable);
-            let changes = red
-                .iter()
-                .flat_map(|id| {
-                    view.state.items[view.state.graph.position(id).expect("the run has it")].protected.clone()
-                })
-                .collect();
-            return Err(if are_clearable { Error::ProtectedChanged(red, changes) } else { Error::Red(red) });
-        }
+        refuse_red(view, parts::red(view, &chosen, request.without_protected))?;
     }
     let base = view.state.submitted.base;
     if !store.contains(base) {
@@ -248,6 +237,20 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
         target.finish(store, &view.run, request, message, &mut applied)?;
     }
     Ok(Applied { submodules, ..applied })
+}
+
+/// Fails if there are red items.
+fn refuse_red(view: &View, red: Vec<ItemId>) -> Result<(), Error> {
+    if red.is_empty() {
+        return Ok(());
+    }
+    let places = red.iter().map(|id| view.state.graph.position(id).expect("the run has it"));
+    let items: Vec<_> = places.map(|at| &view.state.items[at]).collect();
+    if items.iter().all(|item| item.clearable) {
+        let changes = items.iter().flat_map(|item| item.protected.clone()).collect();
+        return Err(Error::ProtectedChanged(red, changes));
+    }
+    Err(Error::Red(red))
 }
 
 /// Fails if the changes affect files that a program runs by itself.

@@ -141,13 +141,6 @@ pub(super) fn part(
     let product =
         run.state.items[at].products.get(&ProductKey::Patch).ok_or_else(|| Error::NoPatch(item.clone()))?.sha256;
     // Only bytes that match the chain may be applied.
-    let refused = |error: start::Error<Error>| match error {
-        start::Error::Read(error) => error,
-        start::Error::Merge(error) => Error::Merge(error),
-        start::Error::NoPatch(item) => Error::NoPatch(item),
-        start::Error::Patch(item, error) => Error::Patch(item, error),
-        start::Error::Conflict(item, paths) => Error::Incomposable(item, paths.join(", ")),
-    };
     let Trees { result, .. } = starts
         .trees(at, &|of: ItemIndex, patch: Product| {
             run.blob(&patch).read(store).map_err(|error| match error {
@@ -155,12 +148,27 @@ pub(super) fn part(
                 altered => Error::Altered(run.state.graph.item(of).id.clone(), Box::new(altered)),
             })
         })
-        .map_err(refused)?;
+        .map_err(start_error)?;
     // The changes of replaced items are applied with those of the items that replaced them.
-    let is_newest = |index: &ItemIndex| run.state.newest(&run.state.graph.item(*index).id) == Some(*index);
-    let applied: Vec<ItemIndex> = run.state.applied(at).into_iter().filter(is_newest).collect();
-    let start = starts.merged(&applied).map_err(refused)?;
+    let applied: Vec<ItemIndex> = run
+        .state
+        .applied(at)
+        .into_iter()
+        .filter(|index| run.state.newest(&run.state.graph.item(*index).id) == Some(*index))
+        .collect();
+    let start = starts.merged(&applied).map_err(start_error)?;
     Ok(Part { item, product, start, result, chosen, is_cut: false })
+}
+
+/// Converts an error in putting together a base.
+fn start_error(error: start::Error<Error>) -> Error {
+    match error {
+        start::Error::Read(error) => error,
+        start::Error::Merge(error) => Error::Merge(error),
+        start::Error::NoPatch(item) => Error::NoPatch(item),
+        start::Error::Patch(item, error) => Error::Patch(item, error),
+        start::Error::Conflict(item, paths) => Error::Incomposable(item, paths.join(", ")),
+    }
 }
 
 /// Merges the chosen results over the base in order.

@@ -106,12 +106,11 @@ fn passed(verdict: &Verdict) -> Option<&Checked> {
 /// Returns the lines about one item, named if there are others.
 fn item_lines(item: &ItemWork, id: Option<&ItemId>, is_empty: bool) -> Vec<Cell> {
     let name = id.map(|id| format!("{id}: ")).unwrap_or_default();
-    let red = |words: String| Cell::default().and(words, Some(Color::Red));
     let mut lines = match &item.verdict {
         Verdict::Passed(checked) => vec![passed_line(checked, id.map(ItemId::as_str))],
-        Verdict::CheckFailed(checked) => vec![red(format!("! {name}check failed: {}", why_failed(checked, item)))],
-        Verdict::Red(reason) => vec![red(format!("! {name}{reason}"))],
-        Verdict::Failed { reason, exit } => vec![red(format!("✗ {name}{}", why_ended(reason, *exit, item)))],
+        Verdict::CheckFailed(checked) => vec![red_cell(format!("! {name}check failed: {}", why_failed(checked, item)))],
+        Verdict::Red(reason) => vec![red_cell(format!("! {name}{reason}"))],
+        Verdict::Failed { reason, exit } => vec![red_cell(format!("✗ {name}{}", why_ended(reason, *exit, item)))],
         Verdict::Claimed => vec![open(&format!("{name}claimed, made before and not checked"))],
         Verdict::Unchecked if is_empty => Vec::new(),
         Verdict::Unchecked => vec![open(&format!("{name}no check"))],
@@ -122,6 +121,10 @@ fn item_lines(item: &ItemWork, id: Option<&ItemId>, is_empty: bool) -> Vec<Cell>
         |it: &&Explained| matches!((&item.verdict, it), (Verdict::CheckFailed(_), _) | (_, Explained::Tests(_)));
     lines.extend(item.explained.iter().filter(is_new).flat_map(explained));
     lines
+}
+
+fn red_cell(words: String) -> Cell {
+    Cell::default().and(words, Some(Color::Red))
 }
 
 fn passed_line(checked: &Checked, id: Option<&str>) -> Cell {
@@ -161,14 +164,18 @@ fn why_ended(reason: &str, exit: Option<Exit>, item: &ItemWork) -> String {
 
 /// Returns the lines that explain a failure, indented.
 fn explained(explained: &Explained) -> Vec<Cell> {
-    let line = |line: &String| Cell::from(format!("    {}", printable::line(line).replace('\t', "  ")));
     match explained {
-        Explained::Tests(failure) => failure.assertion.iter().map(line).collect(),
+        Explained::Tests(failure) => failure.assertion.iter().map(|line| quoted_line(line)).collect(),
         Explained::Tail(lines) => {
             let head = Cell::default().and("  the end of its output:", Some(Color::Dim));
-            std::iter::once(head).chain(lines.iter().map(line)).collect()
+            std::iter::once(head).chain(lines.iter().map(|line| quoted_line(line))).collect()
         }
     }
+}
+
+/// Returns a line of output, indented.
+fn quoted_line(line: &str) -> Cell {
+    Cell::from(format!("    {}", printable::line(line).replace('\t', "  ")))
 }
 
 /// Returns further remarks on the verdict: changes to protected files that the check judged or that

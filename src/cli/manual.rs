@@ -51,15 +51,10 @@ fn page() -> String {
     let mut whole = super::Arguments::command();
     let usage = whole.render_usage().to_string();
     let man = Man::new(whole.clone().disable_help_subcommand(true)).manual("Git Manual");
-    let part = |render: fn(&Man, &mut dyn Write) -> io::Result<()>| {
-        let mut out = Vec::new();
-        render(&man, &mut out).expect("memory takes it");
-        String::from_utf8(out).expect("the page is text")
-    };
-    let mut text = part(Man::render_title) + &part(Man::render_name_section);
+    let mut text = render_part(&man, Man::render_title) + &render_part(&man, Man::render_name_section);
     text += &Roff::new().control("SH", ["SYNOPSIS"]).text([bold(bare(&usage))]).to_roff();
-    text += &part(Man::render_description_section);
-    text += &part(Man::render_options_section);
+    text += &render_part(&man, Man::render_description_section);
+    text += &render_part(&man, Man::render_options_section);
     text += &Roff::new().control("SH", ["COMMANDS"]).to_roff();
     for command in whole.get_subcommands().filter(|command| !command.is_hide_set()) {
         add_command(&mut text, "git handoff", command);
@@ -73,6 +68,13 @@ fn page() -> String {
     let also = "git-config(1). `git handoff help <command>` prints the help of one command; git-handoff-<command>(1) is its page.";
     text += &Roff::new().control("SH", ["SEE ALSO"]).text([roman(also)]).to_roff();
     spans(&text)
+}
+
+/// Renders a part of a page.
+fn render_part(man: &Man, render: fn(&Man, &mut dyn Write) -> io::Result<()>) -> String {
+    let mut out = Vec::new();
+    render(&man, &mut out).expect("memory takes it");
+    String::from_utf8(out).expect("the page is text")
 }
 
 /// Returns the page of a command.

@@ -213,7 +213,12 @@ impl New {
 
     /// Returns the missing fields; time and marker have defaults.
     fn missing(&self) -> Vec<&'static str> {
-        let given = |field: &str| match field {
+        FIELDS.into_iter().filter(|field| !self.has_field(field)).collect()
+    }
+
+    /// Returns true if a field is given.
+    fn has_field(&self, field: &str) -> bool {
+        match field {
             "objective" => self.objective.is_some(),
             "completed" => !self.completed.is_empty(),
             "unresolved" => !self.unresolved.is_empty(),
@@ -221,8 +226,7 @@ impl New {
             "next_action" => self.next_action.is_some(),
             "risks" => !self.risks.is_empty(),
             _ => true,
-        };
-        FIELDS.into_iter().filter(|field| !given(field)).collect()
+        }
     }
 
     /// Asks for missing fields on the terminal.

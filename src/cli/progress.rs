@@ -291,11 +291,10 @@ pub(crate) fn cause(cause: &Cause, actor: &str) -> String {
 
 /// Formats an entry: the mark and the text.
 fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
-    let line = |mark: &'static str, item: &ItemId, rest: String| (mark, format!(" {item}  {rest}"));
     match &entry.event {
         Event::ItemFired(e) => {
             let by = Holder::from_fired(e).map(|holder| format!(", {holder}")).unwrap_or_default();
-            line("▶", &e.item, format!("attempt {}{by}", e.attempt))
+            item_line("▶", &e.item, format!("attempt {}{by}", e.attempt))
         }
         Event::ItemReconciled(e) if e.status == Outcome::Done => {
             let products = match e.products.len() {
@@ -306,11 +305,11 @@ fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
             };
             let took = table::duration(e.duration_ms);
             match (&e.reused, &e.reason) {
-                (Some(reused), _) => line("✓", &e.item, format!("reused from {reused}{products}")),
-                (None, _) if e.grade.is_some() => line("✓", &e.item, format!("claimed{products}")),
+                (Some(reused), _) => item_line("✓", &e.item, format!("reused from {reused}{products}")),
+                (None, _) if e.grade.is_some() => item_line("✓", &e.item, format!("claimed{products}")),
                 (None, reason) if e.is_red() => {
                     let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-                    line("!", &e.item, format!("done in {took}{products}, red{why}"))
+                    item_line("!", &e.item, format!("done in {took}{products}, red{why}"))
                 }
                 _ => {
                     let detail = e.summary().and_then(|detail| detail.lines().next());
@@ -320,14 +319,14 @@ fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
                     } else {
                         String::new()
                     };
-                    line("✓", &e.item, format!("done in {took}{products}{judged}{detail}"))
+                    item_line("✓", &e.item, format!("done in {took}{products}{judged}{detail}"))
                 }
             }
         }
         Event::ItemReconciled(e) => {
-            line("✗", &e.item, format!("failed: {}", e.reason.as_deref().unwrap_or("no reason")))
+            item_line("✗", &e.item, format!("failed: {}", e.reason.as_deref().unwrap_or("no reason")))
         }
-        Event::ItemRetried(e) => line(
+        Event::ItemRetried(e) => item_line(
             "↻",
             &e.item,
             format!(
@@ -339,10 +338,10 @@ fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
         Event::ItemRequeued(e) => {
             let cause = e.because.map(|because| format!("taken from its driver: {}", because.word()));
             let why = cause.as_deref().or(e.detail.as_deref()).unwrap_or("asked for again");
-            line("↻", &e.item, format!("attempt {}: {why}", e.attempt))
+            item_line("↻", &e.item, format!("attempt {}: {why}", e.attempt))
         }
-        Event::ItemSkipped(e) => line("─", &e.item, format!("skipped: {}", e.reason)),
-        Event::ItemCancelled(e) => line("─", &e.item, format!("cancelled: {}", e.reason)),
+        Event::ItemSkipped(e) => item_line("─", &e.item, format!("skipped: {}", e.reason)),
+        Event::ItemCancelled(e) => item_line("─", &e.item, format!("cancelled: {}", e.reason)),
         Event::RunExtended(e) => ("+", format!(" {}", added(e, &entry.actor))),
         Event::RunConcluded(e) => {
             let detail = format!(" {}  {}", e.rule, e.outcome);
@@ -350,4 +349,9 @@ fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
         }
         _ => ("", entry.subject()),
     }
+}
+
+/// Returns the line of an item.
+fn item_line(mark: &'static str, item: &ItemId, rest: String) -> (&'static str, String) {
+    (mark, format!(" {item}  {rest}"))
 }

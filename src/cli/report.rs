@@ -93,17 +93,19 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 
 /// Writes a file. An existing one is replaced at once, so that it is never half-written.
 fn save(path: &Path, text: &str, output: &mut Output) -> Result<Ending, Failure> {
-    let write = || -> io::Result<()> {
-        let mut file = NewFile::beside(path)?;
-        file.as_write().write_all(text.as_bytes())?;
-        file.place()
-    };
-    write().map_err(|error| Failure::io(&format!("cannot write {}", path.display()), &error))?;
+    write_new(path, text).map_err(|error| Failure::io(&format!("cannot write {}", path.display()), &error))?;
     if output.json {
         output.value(&Written::new(path, text));
     }
     output.note(&format!("wrote {}", path.display()));
     Ok(Ending::Done)
+}
+
+/// Writes a new file whole.
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = NewFile::beside(path)?;
+    file.as_write().write_all(text.as_bytes())?;
+    file.place()
 }
 
 /// Returns the name of the first run as a file name.

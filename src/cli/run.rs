@@ -9,7 +9,6 @@ use git_handoff::engine::operations::{Drivable, DriveOptions, Driven};
 use git_handoff::git::remote::without_password;
 use git_handoff::model::credential;
 use git_handoff::model::hints::{self, Hint};
-use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::name::RunId;
 use git_handoff::model::printable;
 use git_handoff::model::state::Phase;
@@ -371,8 +370,13 @@ fn show_tails(view: &View, work: &Work, repository: &Repository, output: &mut Ou
 
 /// Prints hints about items that are not done or red.
 fn advise(view: &View, repository: &Repository, output: &mut Output) {
-    let has_transcript = |at: &ItemIndex| piece::has_transcript(view, &view.state.graph.item(*at).id);
-    if let Some(at) = view.state.items.indices().find(|at| view.state.is_red(*at)).filter(has_transcript) {
+    if let Some(at) = view
+        .state
+        .items
+        .indices()
+        .find(|at| view.state.is_red(*at))
+        .filter(|at| piece::has_transcript(view, &view.state.graph.item(*at).id))
+    {
         output.hint(&hints::cat(format_args!("{}/{}:transcript", view.run, view.state.graph.item(at).id)));
     }
     // Replaced items are not retried.
@@ -387,7 +391,7 @@ fn advise(view: &View, repository: &Repository, output: &mut Output) {
         if let Some((on, _)) = view.state.lacks(at) {
             return output.hint(&hints::without_product(&view.run, on));
         }
-        if has_transcript(&at) {
+        if piece::has_transcript(view, &view.state.graph.item(at).id) {
             output.hint(&hints::cat(format_args!("{}/{id}:transcript", view.run)));
         }
         if let Some((key, place)) = repository.login_out_of_reach(item) {

@@ -43,12 +43,16 @@ pub(crate) fn space(branches: Option<&str>) -> Result<Space, Failure> {
 
 /// Formats the number of runs and threads.
 pub(crate) fn counted(runs: usize, threads: usize) -> String {
-    let of = |count: usize, word: &str| match count {
+    [count_words(runs, "run"), count_words(threads, "thread")].into_iter().flatten().collect::<Vec<_>>().join(" and ")
+}
+
+/// Returns a count with its noun, or `None` for nothing.
+fn count_words(count: usize, word: &str) -> Option<String> {
+    match count {
         0 => None,
         1 => Some(format!("1 {word}")),
         n => Some(format!("{n} {word}s")),
-    };
-    [of(runs, "run"), of(threads, "thread")].into_iter().flatten().collect::<Vec<_>>().join(" and ")
+    }
 }
 
 /// Formats a name chosen by others for display.

@@ -228,10 +228,9 @@ pub(crate) fn mark(view: &View, at: ItemIndex) -> &'static str {
 fn table_row(view: &View, at: ItemIndex) -> Vec<Cell> {
     let state = &view.state.items[at];
     let mark = mark(view, at);
-    let counted = |count: u32, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
-    let mut attempts = counted(state.attempts, "attempt", "attempts");
+    let mut attempts = count_words(state.attempts, "attempt", "attempts");
     if state.crashes > 0 {
-        attempts = format!("{attempts}, {}", counted(state.crashes, "crash", "crashes"));
+        attempts = format!("{attempts}, {}", count_words(state.crashes, "crash", "crashes"));
     }
     let result = match (&state.reason, &state.holder) {
         (Some(reason), _) => reason.clone(),
@@ -249,6 +248,10 @@ fn table_row(view: &View, at: ItemIndex) -> Vec<Cell> {
     let (word, shade) = shaded(view, at);
     let name = Cell::default().and(mark, shade).and(format!(" {}", view.state.graph.item(at).id), None);
     vec![name, Cell::default().and(word, shade), attempts.into(), notes.join("; ").into()]
+}
+
+fn count_words(count: u32, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
 }
 
 /// Formats the run.

@@ -40,9 +40,6 @@ pub(crate) fn read_plan(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
 /// Prints a verdict with its problems.
 pub(crate) fn report(output: &mut Output, result: Result<&ValidPlan, &Problems>) -> Ending {
     let none = Problems::default();
-    let redacted = |verdict: Verdict<'_>| {
-        credential::redact_json(serde_json::to_value(verdict).expect("every answer can be written as JSON"))
-    };
     match result {
         Ok(plan) if output.json => output.value(&redacted(Verdict::valid(plan, &none))),
         Ok(plan) => print_valid(plan, output),
@@ -50,6 +47,11 @@ pub(crate) fn report(output: &mut Output, result: Result<&ValidPlan, &Problems>)
         Err(problems) => print_problems(problems, output),
     }
     if result.is_ok() { Ending::Done } else { Ending::Refused }
+}
+
+/// Returns the answer without credentials.
+fn redacted(verdict: Verdict<'_>) -> serde_json::Value {
+    credential::redact_json(serde_json::to_value(verdict).expect("every answer can be written as JSON"))
 }
 
 /// Prints the problems of a file with suggestions, without credentials from the file.

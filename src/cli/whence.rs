@@ -185,36 +185,42 @@ fn color(output: &Output, color: Color) -> Option<Color> {
 }
 
 fn rows(item: &ItemShown) -> Vec<Vec<String>> {
-    let row = |name: &str, value: String| vec![format!("  {name}"), value];
     let Named { run, reference, item: id } = &item.named;
     let Some(made) = &item.made else {
         return vec![
-            row("run", format!("{run}  {reference}")),
-            row("item", id.to_string()),
-            row("product", item.product.to_string()),
+            field_row("run", format!("{run}  {reference}")),
+            field_row("item", id.to_string()),
+            field_row("product", item.product.to_string()),
         ];
     };
     let state = if made.sealed { "sealed" } else { "open" };
-    let mut rows = vec![row("run", format!("{run}, {state}  {reference}"))];
+    let mut rows = vec![field_row("run", format!("{run}, {state}  {reference}"))];
     let done = match (item.is_red(), item.is_claimed()) {
         (true, _) => status::RED,
         (false, true) => status::CLAIMED,
         (false, false) => "done",
     };
     let when = format!("{id}, attempt {}, {done} {}, by {}", made.attempt, made.at, made.actor);
-    rows.push(row("item", when));
-    rows.extend(made.superseded_by.as_ref().map(|by| row("superseded", format!("by {by}"))));
-    rows.extend(made.reused.as_ref().map(|from| row("reused", format!("from {from}: nothing was run here"))));
-    rows.push(row("agent", agent(made)));
-    let claimed = |name, text: &String| row(name, format!("{}, as the worker says", printable::line(text)));
+    rows.push(field_row("item", when));
+    rows.extend(made.superseded_by.as_ref().map(|by| field_row("superseded", format!("by {by}"))));
+    rows.extend(made.reused.as_ref().map(|from| field_row("reused", format!("from {from}: nothing was run here"))));
+    rows.push(field_row("agent", agent(made)));
     if let Some(claims) = &made.claims {
-        rows.extend(claims.model.as_ref().map(|model| claimed("model", model)));
-        rows.extend(claims.session.as_ref().map(|session| claimed("session", session)));
+        rows.extend(claims.model.as_ref().map(|model| claim_row("model", model)));
+        rows.extend(claims.session.as_ref().map(|session| claim_row("session", session)));
     }
-    rows.push(row("prompt", format!("{}  {}", made.prompt.text, made.prompt.digest)));
-    rows.push(row("check", check(made.check)));
-    rows.push(row("product", item.product.to_string()));
+    rows.push(field_row("prompt", format!("{}  {}", made.prompt.text, made.prompt.digest)));
+    rows.push(field_row("check", check(made.check)));
+    rows.push(field_row("product", item.product.to_string()));
     rows
+}
+
+fn claim_row(name: &str, text: &str) -> Vec<String> {
+    field_row(name, format!("{}, as the worker says", printable::line(text)))
+}
+
+fn field_row(name: &str, value: String) -> Vec<String> {
+    vec![format!("  {name}"), value]
 }
 
 fn agent(made: &Made) -> String {

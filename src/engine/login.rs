@@ -30,12 +30,11 @@ impl Repository {
                 |path: &PathBuf| path.strip_prefix("~").or_else(|_| path.strip_prefix(&home)).map(Path::to_owned);
             given.any(|path| below(path).is_ok_and(|below| Path::new(login).starts_with(below)))
         };
-        let is_hidden = |(agent, login): &(&str, &str)| {
+        let (_, login) = TOOLS.logins.iter().copied().find(|(agent, login)| {
             line.split_whitespace().any(|word| word.rsplit('/').next() == Some(agent))
                 && !is_given(login)
                 && self.login_exists(&home, login)
-        };
-        let (_, login) = TOOLS.logins.iter().copied().find(is_hidden)?;
+        })?;
         let key = match resolved.subagent {
             Some(name) => format!("handoff.subagent.{name}.private"),
             None => format!("handoff.executor.{}.private", item.executor),

@@ -249,8 +249,8 @@ fn shorten_private(host: &mut Host, environment: &Environment) {
         .chain([PathBuf::from("/tmp")]);
     let user = rustix::process::geteuid().as_raw();
     let found = places.map(|place| place.join(format!("git-handoff-{user}"))).find(|folder| is_ours(folder, user));
-    let passed_over = from_variable
-        .filter(|folder| !(folder.as_os_str().len() <= MAX_TMP_PATH / 2) && temporary::is_writable(folder));
+    let passed_over =
+        from_variable.filter(|folder| folder.as_os_str().len() > MAX_TMP_PATH / 2 && temporary::is_writable(folder));
     host.remark = found.as_ref().zip(passed_over).map(|(folder, unused)| {
         format!(
             "TMPDIR is too long for sockets ({}); the temporary files of workers go to {}",
@@ -289,7 +289,6 @@ fn sandbox(repository: &Repository, host: &Host, program: Option<&Path>) -> Sand
         let path = value.strip_prefix("unix://").unwrap_or(&value);
         Some(PathBuf::from(path)).filter(|path| path.is_absolute())
     }));
-    let real = |path: PathBuf| std::fs::canonicalize(&path).unwrap_or(path);
     let home = absolute(environment, "HOME");
     let top = store.work_dir().unwrap_or_else(|| store.common_dir());
     let worked = config.executors.values().chain(config.subagents.values()).flat_map(|executor| {
@@ -300,24 +299,28 @@ fn sandbox(repository: &Repository, host: &Host, program: Option<&Path>) -> Sand
     let agents = PRESETS.values().flat_map(|preset| &preset.folders).map(|folder| environment.place_of(folder));
     let outside = configured_files(&config.outside, home.as_deref(), host.user_files.as_deref());
     let around = Surroundings {
-        worked: worked.map(real).collect(),
+        worked: worked.map(canonical_or_same).collect(),
         outside: outside.into_iter().collect(),
         agents: agents.filter(|folder| folder.is_absolute()).collect(),
         variables: command::variables(&environment.variables),
         home,
         path: folders(environment.path.as_ref()),
-        git_dirs: [store.common_dir(), store.git_dir()].map(real).to_vec(),
+        git_dirs: [store.common_dir(), store.git_dir()].map(canonical_or_same).to_vec(),
         objects: object_dirs(store, host.settings.submodules),
         remotes: if host.settings.give_refs { workspace::remotes_here(store) } else { Vec::new() },
         work_trees: config::work_trees(store),
         programs: environment.program.iter().cloned().collect(),
         moved: moved_xdg(environment),
         private: host.settings.private.clone(),
-        trees: real(host.settings.root.clone()),
-        never: never.into_iter().map(real).collect(),
+        trees: canonical_or_same(host.settings.root.clone()),
+        never: never.into_iter().map(canonical_or_same).collect(),
         ..Surroundings::default()
     };
     Sandbox::probe(around, program, environment.path.as_ref())
+}
+
+fn canonical_or_same(path: PathBuf) -> PathBuf {
+    std::fs::canonicalize(&path).unwrap_or(path)
 }
 
 /// Returns the folders that workers read objects from: those of git and of checked-out

@@ -36,14 +36,16 @@ impl Taken {
     pub(super) fn notes(&self, job: &Job) -> Vec<String> {
         let agent = job.preset.map_or("the agent", |preset| &preset.title);
         let left = format!("as files that {agent} leaves behind");
-        let note = |paths: &[String], what: &str| {
-            (!paths.is_empty()).then(|| {
-                format!("{}: left out of the patch, {what}: {}", job.spec.item, printable::first_of(paths, MOST_NAMED))
-            })
-        };
-        let repositories = note(&self.left_out, "as git repositories of their own");
-        repositories.into_iter().chain(note(&self.excluded, &left)).collect()
+        let repositories = left_out_note(job, &self.left_out, "as git repositories of their own");
+        repositories.into_iter().chain(left_out_note(job, &self.excluded, &left)).collect()
     }
+}
+
+/// Reports paths that the patch omits, or returns `None` if there are none.
+fn left_out_note(job: &Job, paths: &[String], what: &str) -> Option<String> {
+    (!paths.is_empty()).then(|| {
+        format!("{}: left out of the patch, {what}: {}", job.spec.item, printable::first_of(paths, MOST_NAMED))
+    })
 }
 
 /// Takes the products of an attempt, or those captured by its pipeline. Fails the attempt if they

@@ -66,8 +66,8 @@ pub struct Rechecked {
 
 impl Rechecked {
     fn new(items: Vec<ItemResult>) -> Self {
-        let count = |result| items.iter().filter(|item| item.result == result).count();
-        let counts = [Verdict::Same, Verdict::Different, Verdict::Cannot].map(|verdict| (verdict, count(verdict)));
+        let counts = [Verdict::Same, Verdict::Different, Verdict::Cannot]
+            .map(|verdict| (verdict, items.iter().filter(|item| item.result == verdict).count()));
         let counts = counts.iter().filter(|(_, number)| *number > 0);
         let detail = counts.map(|(verdict, number)| format!("{number} {}", verdict.as_str())).collect::<Vec<_>>();
         let result = items.iter().map(|item| item.result).max().unwrap_or(Verdict::Same);
@@ -241,11 +241,14 @@ fn compare(
     if passed == failed.is_none() {
         return (Verdict::Same, format!("{now}; recorded: {recorded}"));
     }
-    let quoted = |output: &str| if output.is_empty() { "none".to_owned() } else { output.to_owned() };
-    let before = transcript().map_or_else(|| "its transcript is not here".to_owned(), |before| quoted(&before));
-    let now_output = quoted(output);
+    let before = transcript().map_or_else(|| "its transcript is not here".to_owned(), |before| or_none(&before));
+    let now_output = or_none(output);
     let detail = format!("{now}; recorded: {recorded}; output now: {now_output}; recorded output: {before}");
     (Verdict::Different, detail)
+}
+
+fn or_none(output: &str) -> String {
+    if output.is_empty() { "none".to_owned() } else { output.to_owned() }
 }
 
 /// Returns the end of the recorded output of an item's check, or of its whole transcript if the

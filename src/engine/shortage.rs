@@ -119,14 +119,14 @@ struct Described<'a> {
 
 impl fmt::Display for Described<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stat = |folder: &Path| rustix::fs::statvfs(folder).ok();
-        let is_read_only =
-            |folder: &&PathBuf| stat(folder).is_some_and(|stat| stat.f_flag.contains(StatVfsMountFlags::RDONLY));
+        let is_read_only = |folder: &&PathBuf| {
+            stat_file_system(folder).is_some_and(|stat| stat.f_flag.contains(StatVfsMountFlags::RDONLY))
+        };
         match self.shortage {
             Shortage::Space => match self
                 .folders
                 .iter()
-                .min_by_key(|folder: &&PathBuf| stat(folder).map_or(u64::MAX, |stat| stat.f_bavail))
+                .min_by_key(|folder: &&PathBuf| stat_file_system(folder).map_or(u64::MAX, |stat| stat.f_bavail))
             {
                 Some(folder) => write!(f, "no space is left on the file system of {}", folder.display()),
                 None => f.write_str("no space is left"),
@@ -143,6 +143,10 @@ impl fmt::Display for Described<'_> {
             Shortage::Memory => f.write_str("there is no memory left"),
         }
     }
+}
+
+fn stat_file_system(folder: &Path) -> Option<rustix::fs::StatVfs> {
+    rustix::fs::statvfs(folder).ok()
 }
 
 /// Checks that this machine can write to the folders and open the files of an attempt. Fails with
@@ -171,20 +175,23 @@ mod tests {
 
     #[test]
     fn a_condition_of_the_machine_is_no_other_error() {
-        let of = |code: Errno| Shortage::from_error(&io::Error::from_raw_os_error(code.raw_os_error()));
-        assert_eq!(of(Errno::NOSPC), Some(Shortage::Space));
-        assert_eq!(of(Errno::DQUOT), Some(Shortage::Space));
-        assert_eq!(of(Errno::ROFS), Some(Shortage::ReadOnly));
-        assert_eq!(of(Errno::IO), Some(Shortage::Disk));
-        assert_eq!(of(Errno::MFILE), Some(Shortage::Files));
-        assert_eq!(of(Errno::NFILE), Some(Shortage::Files));
-        assert_eq!(of(Errno::NOMEM), Some(Shortage::Memory));
+        assert_eq!(shortage_for(Errno::NOSPC), Some(Shortage::Space));
+        assert_eq!(shortage_for(Errno::DQUOT), Some(Shortage::Space));
+        assert_eq!(shortage_for(Errno::ROFS), Some(Shortage::ReadOnly));
+        assert_eq!(shortage_for(Errno::IO), Some(Shortage::Disk));
+        assert_eq!(shortage_for(Errno::MFILE), Some(Shortage::Files));
+        assert_eq!(shortage_for(Errno::NFILE), Some(Shortage::Files));
+        assert_eq!(shortage_for(Errno::NOMEM), Some(Shortage::Memory));
         for other in [Errno::NOENT, Errno::ACCESS, Errno::EXIST, Errno::AGAIN, Errno::FBIG] {
-            assert_eq!(of(other), None, "{other:?}");
+            assert_eq!(shortage_for(other), None, "{other:?}");
         }
         // A worker can name a file so.
         assert_eq!(Shortage::from_error(&io::Error::other("Read-only file system")), None);
         assert_eq!(Shortage::from_error(&io::Error::other("No space left on device")), Some(Shortage::Space));
+    }
+
+    fn shortage_for(code: Errno) -> Option<Shortage> {
+        Shortage::from_error(&io::Error::from_raw_os_error(code.raw_os_error()))
     }
 
     #[test]

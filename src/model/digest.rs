@@ -153,13 +153,16 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 fn unhex(digits: &str) -> Option<Vec<u8>> {
-    let value = |b: u8| match b {
-        b'0'..=b'9' => Some(b - b'0'),
-        b'a'..=b'f' => Some(b - b'a' + 10),
-        _ => None,
-    };
     if !digits.len().is_multiple_of(2) {
         return None;
     }
-    digits.as_bytes().chunks(2).map(|pair| Some(value(pair[0])? << 4 | value(pair[1])?)).collect()
+    digits.as_bytes().chunks(2).map(|pair| Some(hex_digit(pair[0])? << 4 | hex_digit(pair[1])?)).collect()
+}
+
+fn hex_digit(b: u8) -> Option<u8> {
+    match b {
+        b'0'..=b'9' => Some(b - b'0'),
+        b'a'..=b'f' => Some(b - b'a' + 10),
+        _ => None,
+    }
 }

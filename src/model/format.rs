@@ -105,10 +105,6 @@ pub fn entry_text<T: Serialize>(value: &T) -> Vec<u8> {
     let canonical = canonical(value);
     let mut text = Vec::with_capacity(canonical.len() * 5 / 4);
     let mut depth = 0_usize;
-    let start_line = |text: &mut Vec<u8>, depth: usize| {
-        text.push(b'\n');
-        text.resize(text.len() + depth, b' ');
-    };
     let mut at = 0;
     while let Some(&byte) = canonical.get(at) {
         match byte {
@@ -142,6 +138,12 @@ pub fn entry_text<T: Serialize>(value: &T) -> Vec<u8> {
         at += 1;
     }
     text
+}
+
+/// Starts a line that is indented.
+fn start_line(text: &mut Vec<u8>, depth: usize) {
+    text.push(b'\n');
+    text.resize(text.len() + depth, b' ');
 }
 
 /// Returns the position behind a string that starts at a position of valid JSON.

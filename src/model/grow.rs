@@ -155,15 +155,19 @@ impl<'a> Growth<'a> {
             self.look_at(self.state.graph.dependencies(at).len() + old.needs.len())?;
             let waits_for = self.state.graph.dependencies(at).iter().map(|on| &self.state.graph.item(*on).id);
             let depends_on = waits_for.map(|other| self.newest(other)).collect();
-            let renewed = |need: &Need| match &need.from {
-                Source::Item(id) => Need { from: Source::Item(self.newest(id)), ..need.clone() },
-                _ => need.clone(),
-            };
-            let needs = old.needs.iter().map(|(key, need)| (key.clone(), renewed(need))).collect();
+            let needs = old.needs.iter().map(|(key, need)| (key.clone(), self.renewed(need))).collect();
             let replaces = Some(old.id.clone());
             self.push(Item { id, depends_on, needs, replaces, continues: None, ..old.clone() })?;
         }
         Ok(())
+    }
+
+    /// Returns a need with the newest item instead of its own.
+    fn renewed(&self, need: &Need) -> Need {
+        match &need.from {
+            Source::Item(id) => Need { from: Source::Item(self.newest(id)), ..need.clone() },
+            _ => need.clone(),
+        }
     }
 
     /// Adds an item; fails above the limit.

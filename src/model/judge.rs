@@ -57,7 +57,6 @@ pub fn acts<E>(
     rule: &Rule,
     read: impl FnMut(&FilePath, &Revision) -> Result<Vec<u8>, E>,
 ) -> Result<Option<Act>, E> {
-    let every = |checks: &[Check]| checks.iter().all(|check| check.holds);
     // Cheapest checks first, because most rules do not act.
     if rule.is_standing()
         || state.has_concluded(rule.id())
@@ -68,10 +67,14 @@ pub fn acts<E>(
     }
     let documents = state.latest_documents(rule);
     let Some(act) = act(state, rule, &documents) else { return Ok(None) };
-    if !every(&own_checks(state, rule, &act)) || !every(&document_checks(state, rule, &documents, read)?) {
+    if !all_hold(&own_checks(state, rule, &act)) || !all_hold(&document_checks(state, rule, &documents, read)?) {
         return Ok(None);
     }
     Ok(Some(act))
+}
+
+fn all_hold(checks: &[Check]) -> bool {
+    checks.iter().all(|check| check.holds)
 }
 
 /// Returns the reason why a rule stopped: its requirements are met, but it has acted as often as

@@ -104,7 +104,7 @@ impl Keys {
         for key_roles in roles.values_mut().filter(|roles| roles.contains(&Role::Own) || roles.contains(&Role::Work)) {
             key_roles.insert(Role::Seal);
         }
-        let owners = roles.iter().filter_map(|(key, roles)| roles.contains(&Role::Own).then(|| key.clone())).collect();
+        let owners = roles.iter().filter(|(_, roles)| roles.contains(&Role::Own)).map(|(key, _)| key.clone()).collect();
         let initial = roles.keys().cloned().collect();
         Self { roles, owners, initial, dispatchers: BTreeMap::new() }
     }

@@ -129,11 +129,12 @@ pub(crate) fn painted(rows: &[Vec<Cell>], color: bool) -> Vec<Painted> {
 fn aligned(rows: &[Vec<Cell>]) -> (Vec<Cell>, usize) {
     let rows: Vec<Vec<Cell>> = rows.iter().map(|row| row.iter().map(Cell::printable).collect()).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        let widths = rows.iter().filter_map(|row| row.get(column)).map(Cell::width);
-        widths.filter(|width| *width <= WIDEST).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| {
+            let widths = rows.iter().filter_map(|row| row.get(column)).map(Cell::width);
+            widths.filter(|width| *width <= WIDEST).max().unwrap_or(0)
+        })
+        .collect();
     let indent = widths.iter().rev().skip(1).map(|before| before + 2).sum();
     (
         rows.iter()
@@ -197,10 +198,13 @@ mod tests {
 
     #[test]
     fn a_long_cell_makes_no_other_line_long() {
-        let row = |first: &str| vec![first.to_owned(), "b".to_owned()];
         let printed = lines(&[row("a"), row(&"x".repeat(WIDEST)), row(&"y".repeat(1 << 20))]);
         assert_eq!(printed[0], format!("a{}b", " ".repeat(WIDEST + 1)));
         assert_eq!(printed[2], format!("{}…  b", "y".repeat(LONGEST)));
+    }
+
+    fn row(first: &str) -> Vec<String> {
+        vec![first.to_owned(), "b".to_owned()]
     }
 
     #[test]

@@ -110,11 +110,10 @@ impl Caches {
             let moved = lines().find_map(|place| place.moved(|name| around.variable(name)).next());
             let moved = moved.or_else(|| around.moved(path));
             let real = fs::canonicalize(moved.unwrap_or_else(|| home.join(path))).ok();
-            let is_asked = |path_asked: &PathBuf| {
+            if real.as_ref().is_some_and(|path_asked| {
                 map.access(path_asked) == Access::Write
                     || configured.iter().any(|configured| configured.starts_with(path_asked))
-            };
-            if real.as_ref().is_some_and(is_asked) {
+            }) {
                 continue;
             }
             found.known.insert(path.into());

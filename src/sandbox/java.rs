@@ -35,17 +35,6 @@ pub(super) fn is_there(around: &Surroundings) -> bool {
 ///
 /// Omits a path with a space: most of these programs would split it.
 pub(super) fn options(own: &Own<'_>, env: &BTreeMap<String, OsString>) -> Vec<(&'static str, OsString)> {
-    let property = |name: &str, path: Option<&Path>| {
-        Some(
-            [
-                OsStr::new(name),
-                path.filter(|path| !path.as_os_str().as_encoded_bytes().iter().any(u8::is_ascii_whitespace))?
-                    .as_os_str(),
-            ]
-            .into_iter()
-            .collect::<OsString>(),
-        )
-    };
     let common = [property("-Duser.home=", own.home), property("-Djava.io.tmpdir=", own.tmp)];
     let daemons = property("-Dorg.gradle.daemon.registry.base=", own.daemons);
     OPTIONS
@@ -58,6 +47,18 @@ pub(super) fn options(own: &Own<'_>, env: &BTreeMap<String, OsString>) -> Vec<(&
             (!ours.is_empty()).then(|| (name, all.join(OsStr::new(" "))))
         })
         .collect()
+}
+
+/// Returns an option of Java, unless a space is in its path.
+fn property(name: &str, path: Option<&Path>) -> Option<OsString> {
+    Some(
+        [
+            OsStr::new(name),
+            path.filter(|path| !path.as_os_str().as_encoded_bytes().iter().any(u8::is_ascii_whitespace))?.as_os_str(),
+        ]
+        .into_iter()
+        .collect::<OsString>(),
+    )
 }
 
 #[cfg(test)]

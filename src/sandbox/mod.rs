@@ -303,7 +303,7 @@ impl Confinement {
             map.freeze();
             for (_, access) in given
                 .iter_mut()
-                .filter(|(path, _)| !(AsRef::<Path>::as_ref(path) == Path::new(default_paths::SHARED_MEMORY)))
+                .filter(|(path, _)| AsRef::<Path>::as_ref(path) != Path::new(default_paths::SHARED_MEMORY))
             {
                 *access = (*access).min(Access::Read);
             }

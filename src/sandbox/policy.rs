@@ -376,14 +376,16 @@ pub(super) fn by_no_planted_link(map: &mut AccessMap, path: &Path) -> Result<(),
 /// Returns true if a folder contains only objects: the owner of a borrowed repository can name any
 /// folder as its alternate.
 fn holds_objects(folder: &Path) -> bool {
-    let is_ours = |name: &OsStr| {
-        let name = name.as_bytes();
-        let is_objects = name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit);
-        let is_passing = name.starts_with(b"tmp_") || name.starts_with(b"incoming-") || name.ends_with(b".lock");
-        matches!(name, b"pack" | b"info") || is_objects || is_passing
-    };
     let mut entries = fs::read_dir(folder).into_iter().flatten().flatten().peekable();
-    entries.peek().is_some() && entries.all(|entry| is_ours(&entry.file_name()))
+    entries.peek().is_some() && entries.all(|entry| is_object_entry(&entry.file_name()))
+}
+
+/// Returns true for a name that git gives in a folder of objects.
+fn is_object_entry(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    let is_objects = name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit);
+    let is_passing = name.starts_with(b"tmp_") || name.starts_with(b"incoming-") || name.ends_with(b".lock");
+    matches!(name, b"pack" | b"info") || is_objects || is_passing
 }
 
 /// Returns the absolute folders in the value of `PATH`.

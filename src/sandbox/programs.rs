@@ -245,8 +245,11 @@ impl Programs<'_> {
 
 /// Returns true if two paths end in the same name, ignoring a leading dot.
 fn has_name_of(one: &Path, other: &Path) -> bool {
-    let name = |path: &Path| Some(path.file_name()?.to_str()?.trim_start_matches('.').to_owned());
-    name(one) == name(other)
+    bare_name(one) == bare_name(other)
+}
+
+fn bare_name(path: &Path) -> Option<String> {
+    Some(path.file_name()?.to_str()?.trim_start_matches('.').to_owned())
 }
 
 /// Returns true if a folder is or contains a home directory, a work tree, or a path that workers

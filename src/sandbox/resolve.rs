@@ -212,7 +212,6 @@ mod tests {
         let mut forwards = KnownFolders::default();
         let mut backwards = KnownFolders::default();
         let worked = [top.join("a")];
-        let state = |walk: Walk| format!("{walk:?}");
         let mut lost = 0;
         for path in &paths {
             let walk = Walk::along(path, &worked);
@@ -226,6 +225,10 @@ mod tests {
             let walk = Walk::along(path, &worked);
             assert_eq!(state(backwards.follow(path, &worked)), state(walk), "{}", path.display());
         }
+    }
+
+    fn state(walk: Walk) -> String {
+        format!("{walk:?}")
     }
 
     #[test]

@@ -130,9 +130,14 @@ pub(super) fn in_tool(tool: &Path, is_excluded: impl Fn(&Path) -> bool) -> Vec<P
     let is_open = is_open(tool);
     let above = tool.components().count();
     // Tools leave empty private lock files.
-    let is_kept = |meta: &Metadata| is_open && meta.is_file() && meta.len() > 0 && meta.mode() & OTHERS == 0;
-    let is_secret = |path: &Path, meta: &Metadata| is_kept(meta) || is_named_secret(path, meta);
-    search(tool, MOST_LOOKED, is_secret, |path| (path.components().count() - above >= NAMED_DEPTH) || is_excluded(path))
+    search(
+        tool,
+        MOST_LOOKED,
+        |path: &Path, meta: &Metadata| {
+            (is_open && meta.is_file() && meta.len() > 0 && meta.mode() & OTHERS == 0) || is_named_secret(path, meta)
+        },
+        |path| (path.components().count() - above >= NAMED_DEPTH) || is_excluded(path),
+    )
 }
 
 /// Returns true if others may read a folder.

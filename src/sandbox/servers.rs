@@ -67,9 +67,12 @@ mod tests {
             found.sort();
             found.iter().map(|path| path.strip_prefix(folder.path()).expect("it lies there").to_owned()).collect()
         };
-        let paths = |paths: &[&str]| -> Vec<PathBuf> { paths.iter().map(PathBuf::from).collect() };
-        assert_eq!(found("*/*/server"), paths(&["a/x/server", "a/y/server", "b/x/server"]));
-        assert_eq!(found("a/z/server"), paths(&["a/z/server"]));
-        assert_eq!(found("none/*/server"), paths(&[]));
+        assert_eq!(found("*/*/server"), to_paths(&["a/x/server", "a/y/server", "b/x/server"]));
+        assert_eq!(found("a/z/server"), to_paths(&["a/z/server"]));
+        assert_eq!(found("none/*/server"), to_paths(&[]));
+    }
+
+    fn to_paths(paths: &[&str]) -> Vec<PathBuf> {
+        paths.iter().map(PathBuf::from).collect()
     }
 }

@@ -122,12 +122,16 @@ fn url_holds_credential(text: &str, strictness: Strictness) -> bool {
 /// Returns true for at least twelve characters with letters and digits, or sixteen with upper and
 /// lower case.
 fn looks_like_token(part: &str) -> bool {
-    let has = |is: fn(&char) -> bool| part.chars().any(|c| is(&c));
     let is_word = part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
-    let is_mixed =
-        has(char::is_ascii_digit) && has(char::is_ascii_alphabetic) && (part.len() >= 20 || !part.contains('-'));
-    let is_cased = has(char::is_ascii_lowercase) && has(char::is_ascii_uppercase);
+    let is_mixed = has_char(part, char::is_ascii_digit)
+        && has_char(part, char::is_ascii_alphabetic)
+        && (part.len() >= 20 || !part.contains('-'));
+    let is_cased = has_char(part, char::is_ascii_lowercase) && has_char(part, char::is_ascii_uppercase);
     is_word && (part.len() >= 12 && is_mixed || part.len() >= 16 && is_cased)
+}
+
+fn has_char(part: &str, is: fn(&char) -> bool) -> bool {
+    part.chars().any(|c| is(&c))
 }
 
 /// Returns true for `user:password` alone, and false for a host with a port.

@@ -107,22 +107,15 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
             paths.extend(outputs.found.iter().map(|path| path.as_bstr()));
             without.extend(outputs.left_out.iter().cloned());
         }
-        Err(why) => {
-            without.push(format!("all below {}: {why}", display_path(relative(workspace, workspace.outputs()))))
-        }
+        Err(why) => without.push(format!("all below {}: {why}", relative_name(workspace, workspace.outputs()))),
     }
     let converted = changed::add(&part, &scratch, &paths, Failing::LeavesOut)?;
     put(&scratch, relative(workspace, workspace.outputs()), &patches)?;
     let gone: Vec<BString> = walked.gone.iter().filter(|path| !is_left_out(path.as_bstr(), &skip)).cloned().collect();
-    let write = |secret: &BTreeSet<BString>| {
-        let mut now = scratch.read_index(&part)?;
-        now.remove_entries(|_, path, _| secret.contains(path));
-        changed::edit(&part, &gone, &now, &scratch)
-    };
-    let mut tree = write(&BTreeSet::new())?;
+    let mut tree = write_tree(&part, &scratch, &gone, &BTreeSet::new())?;
     let secrets = find_secrets(host, &scratch, base.tree, tree)?;
     if !secrets.is_empty() {
-        tree = write(&secrets.keys().cloned().collect())?;
+        tree = write_tree(&part, &scratch, &gone, &secrets.keys().cloned().collect())?;
         without.extend(secrets.into_values().collect::<BTreeSet<_>>());
     }
     let nothing = converted.iter().filter(|(_, made)| made.is_none());
@@ -140,6 +133,13 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
         without.push(format!("what git-lfs keeps of it: {}", in_words(&error)));
     }
     Ok(Some(Salvaged { tree, guard, without }))
+}
+
+/// Writes the tree of the index without the files that are gone, and those that have a secret.
+fn write_tree(part: &Part<'_>, scratch: &Scratch, gone: &[BString], secret: &BTreeSet<BString>) -> Result<Oid, Error> {
+    let mut now = scratch.read_index(part)?;
+    now.remove_entries(|_, path, _| secret.contains(path));
+    changed::edit(part, gone, &now, scratch)
 }
 
 /// Returns true if a path is at or below an excluded one.
@@ -220,17 +220,14 @@ fn left_out(walked: &Walked) -> impl Iterator<Item = &BString> {
 fn not_taken(walked: &Walked, scratch: &Scratch) -> Result<Vec<String>, Error> {
     let all: Vec<BString> = walked.large.iter().chain(&walked.closed).chain(&walked.nested).cloned().collect();
     let ignored = ignored(scratch, &all)?;
-    let describe = |paths: &[BString], why: &str| -> Vec<String> {
-        paths
-            .iter()
-            .filter(|path| !ignored.contains(*path))
-            .map(|path| format!("{}, {why}", display_path(path)))
-            .collect()
-    };
-    let large = describe(&walked.large, TOO_LARGE);
-    let closed = describe(&walked.closed, "which cannot be read");
-    let nested = describe(&walked.nested, "which has an entry called .git");
+    let large = describe_untracked(&ignored, &walked.large, TOO_LARGE);
+    let closed = describe_untracked(&ignored, &walked.closed, "which cannot be read");
+    let nested = describe_untracked(&ignored, &walked.nested, "which has an entry called .git");
     Ok([large, closed, nested].concat())
+}
+
+fn describe_untracked(ignored: &BTreeSet<BString>, paths: &[BString], why: &str) -> Vec<String> {
+    paths.iter().filter(|path| !ignored.contains(*path)).map(|path| format!("{}, {why}", display_path(path))).collect()
 }
 
 /// Returns the changed files without the largest, so that the others fit into the limit, and how
@@ -272,19 +269,18 @@ impl Outputs {
         let root = workspace.outputs();
         let (mut folders, mut room) = (Vec::new(), Room::new());
         let mut outputs = Self { found: Vec::new(), left_out: Vec::new() };
-        let name = |path: &Path| display_path(relative(workspace, path));
         if traps::is_folder(&workspace.tree(), relative(workspace, root)) {
             folders.push(root.to_owned());
         }
         while let Some(folder) = folders.pop() {
             let Ok(entries) = fs::read_dir(&folder) else {
-                outputs.left_out.push(format!("{}, which cannot be read", name(&folder)));
+                outputs.left_out.push(format!("{}, which cannot be read", relative_name(workspace, &folder)));
                 continue;
             };
             let (nested, entries): (Vec<_>, Vec<_>) =
                 entries.flatten().partition(|entry| is_dot_git(&entry.file_name().to_string_lossy()));
             if !nested.is_empty() && folder != root {
-                outputs.left_out.push(format!("{}, a git repository", name(&folder)));
+                outputs.left_out.push(format!("{}, a git repository", relative_name(workspace, &folder)));
                 continue;
             }
             for entry in entries {
@@ -296,15 +292,20 @@ impl Outputs {
                 } else if traps::is_strange(meta.file_type()) {
                     // It has no content.
                 } else if meta.len() > host.settings.max_product {
-                    outputs.left_out.push(format!("{}, {TOO_LARGE}", name(&path)));
+                    outputs.left_out.push(format!("{}, {TOO_LARGE}", relative_name(workspace, &path)));
                 } else if let Some(rest) = left.checked_sub(meta.len()) {
                     left = rest;
                     outputs.found.push(relative(workspace, &path).into());
                 } else {
-                    outputs.left_out.push(format!("{}, {BEYOND}", name(&path)));
+                    outputs.left_out.push(format!("{}, {BEYOND}", relative_name(workspace, &path)));
                 }
             }
         }
         Ok(outputs)
     }
+}
+
+/// Returns a path of the attempt, for messages.
+fn relative_name(workspace: &Workspace, path: &Path) -> String {
+    display_path(relative(workspace, path))
 }

@@ -131,14 +131,13 @@ fn is_confirmed(arguments: &Arguments, recheck: &Recheck<'_>, output: &mut Outpu
     if commands.is_empty() {
         return Ok(true);
     }
-    let words = |argv: &[String]| argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     for command in &commands {
         let network = command.network.map(|network| format!(", network {network}")).unwrap_or_default();
         output.note(&format!("{}: sandbox {}{network}", command.item, command.sandbox));
         if let Some(setup) = &command.setup {
-            output.note(&format!("  setup  {}", words(setup)));
+            output.note(&format!("  setup  {}", command_words(setup)));
         }
-        output.note(&format!("  check  {}", words(&command.check)));
+        output.note(&format!("  check  {}", command_words(&command.check)));
     }
     if arguments.yes {
         return Ok(true);
@@ -151,6 +150,11 @@ fn is_confirmed(arguments: &Arguments, recheck: &Recheck<'_>, output: &mut Outpu
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).map_err(|error| Failure::io("the answer could not be read", &error))?;
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Returns a command as a shell would take it.
+fn command_words(argv: &[String]) -> String {
+    argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 fn print_rechecked(rechecked: &Rechecked, report: &Report, output: &mut Output) {

@@ -94,15 +94,12 @@ impl Commands<'_> {
         guard: &mut store::KeepGuard,
     ) -> Result<Checked, Verdict> {
         let host = self.host.showing(self.job.spec.refs.clone());
-        let failed = |e: &workspace::Error| {
-            Verdict::from_error("cannot give the check its own surroundings: ", e, Verdict::failed)
-        };
-        let own = workspace.begin_check(&host).map_err(|e| failed(&e))?;
+        let own = workspace.begin_check(&host).map_err(|e| failed_surroundings(&e))?;
         let checked = match furnish(&host, self.job, &own) {
             Ok(_) => self.check(deadline, &own, line, CheckedFiles::Worker, guard).await,
             Err(verdict) => Err(verdict),
         };
-        workspace.end_check(&host).map_err(|e| failed(&e))?;
+        workspace.end_check(&host).map_err(|e| failed_surroundings(&e))?;
         checked
     }
 
@@ -241,6 +238,10 @@ impl Commands<'_> {
             Err(other) => Err(other),
         }
     }
+}
+
+fn failed_surroundings(e: &workspace::Error) -> Verdict {
+    Verdict::from_error("cannot give the check its own surroundings: ", e, Verdict::failed)
 }
 
 impl Job {

@@ -135,7 +135,6 @@ mod tests {
 
     #[test]
     fn the_last_known_text_decides_whether_to_try_again() {
-        let failed = || Err(Verdict::failed("exited with 1"));
         let never = "exited with 1: the agent reports \"API Error: 401\", which another try will not change";
         assert_eq!(reason(None, "x\nAPI Error: 401 {}\n", failed()), (never.to_owned(), true));
         assert_eq!(reason(None, "API Error: 429\nAPI Error: 401\n", failed()), (never.to_owned(), true));
@@ -145,6 +144,10 @@ mod tests {
         assert_eq!(reason(Some("API Error: 529"), "API Error: 400", failed()), (later.to_owned(), false));
         let turns = "exited with 1: the agent reports an error: too many turns";
         assert_eq!(reason(Some("too many turns"), "authentication_error", failed()), (turns.to_owned(), false));
+    }
+
+    fn failed() -> Result<(), Verdict> {
+        Err(Verdict::failed("exited with 1"))
     }
 
     #[test]

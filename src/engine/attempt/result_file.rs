@@ -32,17 +32,15 @@ struct Check {
 /// If a worker runs more than once, a failure that it reported stands, because its products may
 /// have been captured before it changed its mind. The last summary and the last claims count.
 pub(super) fn read(workspace: &Workspace, finished: &mut Finished) -> Result<(), Verdict> {
-    let bad = |why: &str| Verdict::failed(format!("{BAD_RESULT}the result file cannot be read: {why}"));
     let Some(bytes) = workspace.read_result() else {
-        return if workspace.has_result() { Err(bad("it is no plain file, or too large")) } else { Ok(()) };
+        return if workspace.has_result() { Err(bad_result("it is no plain file, or too large")) } else { Ok(()) };
     };
-    let result: ResultFile = serde_json::from_slice(&bytes).map_err(|error| bad(&error.to_string()))?;
-    let text = |given: Option<String>| given.map(|text| shorten(&text)).filter(|text| !text.is_empty());
-    finished.result.summary = text(result.summary);
+    let result: ResultFile = serde_json::from_slice(&bytes).map_err(|error| bad_result(&error.to_string()))?;
+    finished.result.summary = shorten_given(result.summary);
     let reported = finished.reported.clone().unwrap_or_default();
     let claims = Reported {
-        model: text(result.model).or(reported.model),
-        session: text(result.session).or(reported.session),
+        model: shorten_given(result.model).or(reported.model),
+        session: shorten_given(result.session).or(reported.session),
         ..reported
     };
     finished.result.claims = (claims != Reported::default()).then_some(claims);
@@ -53,6 +51,15 @@ pub(super) fn read(workspace: &Workspace, finished: &mut Finished) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// Shortens a text, or returns `None` if it is empty.
+fn shorten_given(given: Option<String>) -> Option<String> {
+    given.map(|text| shorten(&text)).filter(|text| !text.is_empty())
+}
+
+fn bad_result(why: &str) -> Verdict {
+    Verdict::failed(format!("{BAD_RESULT}the result file cannot be read: {why}"))
 }
 
 /// Returns a text without credentials, cut to its maximum length.

@@ -166,22 +166,26 @@ impl Commands<'_> {
         started: Instant,
         ended: Result<Ended, agent::Error>,
     ) -> Result<Ended, agent::Error> {
-        let is_stopped = || *self.cancel.borrow() || self.host.stop.is_requested();
         let by_signal = match &ended {
             Ok(Ended { cause: Cause::Exited, exit: Some(exit), .. }) if exit.code != Some(0) => ends_a_job(*exit),
             Err(agent::Error::Supervisor(status)) => status.signal().is_some_and(|signal| ENDS_A_JOB.contains(&signal)),
             _ => return ended,
         };
         let until = Instant::now() + if by_signal { NOTICE } else { Duration::ZERO };
-        while !is_stopped() && Instant::now() < until {
+        while !self.is_stopped() && Instant::now() < until {
             tokio::time::sleep(NOTICE / 50).await;
         }
-        if !is_stopped() {
+        if !self.is_stopped() {
             return ended;
         }
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let unknown = Ended { exit: None, cause: Cause::Cancelled, is_clean: false, duration_ms };
         Ok(ended.map_or(unknown, |ended| Ended { cause: Cause::Cancelled, ..ended }))
+    }
+
+    /// Returns true if the attempt was cancelled or the driver ends.
+    fn is_stopped(&self) -> bool {
+        *self.cancel.borrow() || self.host.stop.is_requested()
     }
 }
 

@@ -143,24 +143,23 @@ impl Driver<'_> {
         let state = &self.run.state;
         let seals_itself = state.seals_itself() && !coordinate::has_stopped_short(self.run.store(), state)?;
         let over = state.is_ended() || seals_itself;
-        let settled = |sealed| Settled { interrupted: false, sealed };
         if self.shared.is_some() && !self.may_seal() {
             let note = self.who_seals();
             (self.tell)(Progress::Note(note));
-            return Ok(Some(settled(None)));
+            return Ok(Some(Settled { interrupted: false, sealed: None }));
         }
         let before = match (over, self.machine.close) {
-            _ if self.run.state.sealed => return Ok(Some(settled(None))),
+            _ if self.run.state.sealed => return Ok(Some(Settled { interrupted: false, sealed: None })),
             (true, _) => None,
             // Its work is still to be taken.
             (false, true) if left::left_by(&self.machine.host, self.run.id(), &self.run.state)?.is_some() => {
-                return Ok(Some(settled(None)));
+                return Ok(Some(Settled { interrupted: false, sealed: None }));
             }
             (false, true) => Some(operate::closed("closed when it had settled")),
-            (false, false) => return Ok(Some(settled(None))),
+            (false, false) => return Ok(Some(Settled { interrupted: false, sealed: None })),
         };
         match self.run.seal(before) {
-            Ok(sealed) => Ok(Some(settled(Some(sealed)))),
+            Ok(sealed) => Ok(Some(Settled { interrupted: false, sealed: Some(sealed) })),
             // A new document may satisfy a rule.
             Err(operate::Error::Chain(chain::Error::LostRace(_))) => {
                 self.catch_up()?;

@@ -81,17 +81,25 @@ impl<'a> Search<'a> {
 
     /// Returns the path if it is absolute and an executable file that the worker sees.
     fn executable(&self, path: PathBuf) -> Option<PathBuf> {
-        let is_file = |path: &PathBuf| {
-            let meta = std::fs::metadata(path);
-            meta.is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-        };
-        let sees = |path: &Path| {
-            let real = std::fs::canonicalize(path);
-            self.by.is_none_or(|by| real.is_ok_and(|real| !by.hides(&real)))
-        };
         // A link is seen in its own folder.
-        Some(path).filter(|path| path.is_absolute() && is_file(path) && (sees(path) && path.parent().is_some_and(sees)))
+        Some(path).filter(|path| {
+            path.is_absolute()
+                && is_executable(path)
+                && (self.sees(path) && path.parent().is_some_and(|path| self.sees(path)))
+        })
     }
+
+    /// Returns true if workers see a path.
+    fn sees(&self, path: &Path) -> bool {
+        let real = std::fs::canonicalize(path);
+        self.by.is_none_or(|by| real.is_ok_and(|real| !by.hides(&real)))
+    }
+}
+
+/// Returns true for a file that may be executed.
+fn is_executable(path: &PathBuf) -> bool {
+    let meta = std::fs::metadata(path);
+    meta.is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 /// Returns true if a program of this name or absolute path is there for a worker that nothing

@@ -26,16 +26,14 @@ fn fits(value: Option<&Value>, pattern: &str) -> bool {
 }
 
 fn apply(report: &mut Report, rule: &MessageRule, message: &Value) {
-    let value = |at: &Option<String>| message.pointer(at.as_deref()?);
-    let text = |at: &Option<String>| value(at)?.as_str().map(str::to_owned);
-    report.model = text(&rule.model).or(report.model.take());
-    let session = if rule.session.is_some() { text(&rule.session) } else { report.session.clone() };
+    report.model = text_at(message, &rule.model).or(report.model.take());
+    let session = if rule.session.is_some() { text_at(message, &rule.session) } else { report.session.clone() };
     if rule.usage.is_empty() {
         report.session = session.or(report.session.take());
     } else {
-        let price = value(&rule.cost).and_then(Value::as_f64).and_then(Dollars::rounded);
+        let price = value_at(message, &rule.cost).and_then(Value::as_f64).and_then(Dollars::rounded);
         let usage = Usage { cost_usd: price, ..tokens(report, rule, message) };
-        let denials = value(&rule.denials).and_then(Value::as_array).map(|all| all.len() as u64);
+        let denials = value_at(message, &rule.denials).and_then(Value::as_array).map(|all| all.len() as u64);
         report.record(session.as_deref(), Session { usage, denials });
         report.error = None;
     }
@@ -44,6 +42,14 @@ fn apply(report: &mut Report, rule: &MessageRule, message: &Value) {
         let reason = texts.find(|candidate| !candidate.is_empty());
         report.error = Some(reason.unwrap_or("no reason is given").to_owned());
     }
+}
+
+fn value_at<'v>(message: &'v Value, at: &Option<String>) -> Option<&'v Value> {
+    message.pointer(at.as_deref()?)
+}
+
+fn text_at(message: &Value, at: &Option<String>) -> Option<String> {
+    value_at(message, at)?.as_str().map(str::to_owned)
 }
 
 /// Returns the tokens by the first token rule whose object is there and not empty. Takes the model

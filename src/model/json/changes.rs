@@ -119,9 +119,6 @@ const MOST_LETTERS: usize = 200;
 impl Change {
     fn line(&self) -> String {
         let pointer = if self.pointer.is_empty() { "\"\"".to_owned() } else { cut(self.pointer.clone()) };
-        let cut_value = |value: &Option<Value>| {
-            value.as_ref().map_or_else(String::new, |value| cut(printable::json(&value.to_string())))
-        };
         let (before, after) = (cut_value(&self.before), cut_value(&self.after));
         match self.kind {
             Kind::Added => format!("+ {pointer}  {after}"),
@@ -129,6 +126,10 @@ impl Change {
             Kind::Changed => format!("~ {pointer}  {before} -> {after}"),
         }
     }
+}
+
+fn cut_value(value: &Option<Value>) -> String {
+    value.as_ref().map_or_else(String::new, |value| cut(printable::json(&value.to_string())))
 }
 
 /// Truncates a text for a line.

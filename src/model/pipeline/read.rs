@@ -52,10 +52,11 @@ pub(super) fn pipeline(bytes: &[u8]) -> Result<Pipeline, Problems> {
 
 /// Returns true if a text is a valid id: `<pack>.<name>`.
 pub(super) fn is_id(text: &str) -> bool {
-    let is_part = |part: &str| {
-        !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-    };
-    text.len() <= MAX_ID && text.split_once('.').is_some_and(|(pack, name)| is_part(pack) && is_part(name))
+    text.len() <= MAX_ID && text.split_once('.').is_some_and(|(pack, name)| is_id_part(pack) && is_id_part(name))
+}
+
+fn is_id_part(part: &str) -> bool {
+    !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
 fn read_pipeline(value: &Value, problems: &mut Problems) -> Option<Pipeline> {

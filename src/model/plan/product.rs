@@ -254,16 +254,19 @@ fn selector_kind(value: &Value, at: &JsonPath, problems: &mut Problems) -> Optio
         return None;
     };
     let word = map.get("kind").and_then(Value::as_str);
-    let words = || ProductKind::ALL.iter().map(|kind| kind.as_str());
     let kind = ProductKind::ALL.iter().copied().find(|kind| Some(kind.as_str()) == word);
     if kind.is_none() {
-        let mut known: Vec<String> = words().map(|known_word| format!("{known_word:?}")).collect();
+        let mut known: Vec<String> = kind_words().map(|known_word| format!("{known_word:?}")).collect();
         let last = known.pop().expect("there are kinds");
         let message = format!("a selector's `kind` is {} or {last}", known.join(", "));
         let problem = Problem::new(Code::BadSelector, &at.key("kind"), message);
-        problems.push_near(problem, word.unwrap_or_default(), words());
+        problems.push_near(problem, word.unwrap_or_default(), kind_words());
     }
     kind
+}
+
+fn kind_words() -> impl Iterator<Item = &'static str> + Clone {
+    ProductKind::ALL.iter().map(|kind| kind.as_str())
 }
 
 fn selector(kind: ProductKind, fields: &Fields<'_>, problems: &mut Problems) -> Option<Selector> {

@@ -107,13 +107,15 @@ impl RunState {
         inputs: &BTreeMap<FilePath, InputRef>,
     ) -> BTreeMap<ItemIndex, Product> {
         let continued = self.graph.item(at).continues.as_ref().and_then(|id| self.graph.position(id));
-        let green_patch = |at: ItemIndex| {
-            // Judged changes are not approved, so they do not change what later checks rest on.
-            let item = Some(&self.items[at]).filter(|item| item.phase == Phase::Done && !item.red && !item.judged)?;
-            Some((at, *item.products.get(&ProductKey::Patch)?))
-        };
         let consumed = self.producers_of_patches(inputs).into_iter().chain(self.applied(at)).chain(continued);
-        consumed.filter_map(green_patch).collect()
+        consumed.filter_map(|at| self.green_patch(at)).collect()
+    }
+
+    /// Returns the patch of a green item.
+    fn green_patch(&self, at: ItemIndex) -> Option<(ItemIndex, Product)> {
+        // Judged changes are not approved, so they do not change what later checks rest on.
+        let item = Some(&self.items[at]).filter(|item| item.phase == Phase::Done && !item.red && !item.judged)?;
+        Some((at, *item.products.get(&ProductKey::Patch)?))
     }
 
     /// Returns patches in the order of the graph, each with the positions of those among them that

@@ -124,19 +124,22 @@ pub(super) fn of_remote(error: &remote::Error) -> Option<Hint> {
 /// Returns the hint for an unreachable remote or failed authentication.
 fn of_words(remote: &str, output: &str) -> Option<Hint> {
     let small = output.to_ascii_lowercase();
-    let any = |words: &[&str]| words.iter().any(|words| small.contains(words));
     let owned = output.split_once(OWNER).and_then(|(_, rest)| rest.split('\'').next());
     match http_status(output) {
-        _ if any(&OTHER_HASH) => Some(hints::remote_of_same_hash()),
+        _ if contains_any(&small, &OTHER_HASH) => Some(hints::remote_of_same_hash()),
         _ if let Some(path) = owned => Some(hints::safe_directory(path)),
         Some(401) => Some(hints::sign_in(remote)),
         Some(404) => Some(hints::remotes()),
         Some(429 | 500..=599) => Some(hints::again_later()),
         None if signs_in(output) => Some(hints::sign_in(remote)),
-        None if any(&NOWHERE) => Some(hints::remotes()),
-        None if any(&DOWN) => Some(hints::again_later()),
+        None if contains_any(&small, &NOWHERE) => Some(hints::remotes()),
+        None if contains_any(&small, &DOWN) => Some(hints::again_later()),
         _ => None,
     }
+}
+
+fn contains_any(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| text.contains(word))
 }
 
 /// Returns the setting that accepts objects that git's check rejects, if there is one.

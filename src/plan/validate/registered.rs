@@ -244,7 +244,7 @@ fn check_surroundings(inputs: &Fields<'_>, problems: &mut Problems) {
         problems.push(wrong_type(&inputs.at(AGENT), "the name of an agent", agent));
     }
     if let Some(directory) =
-        inputs.get(DIRECTORY).filter(|directory| !directory.as_str().is_some_and(|path| FilePath::parse(path).is_ok()))
+        inputs.get(DIRECTORY).filter(|directory| directory.as_str().is_none_or(|path| FilePath::parse(path).is_err()))
     {
         problems.push(wrong_type(&inputs.at(DIRECTORY), "a relative path below the worktree", directory));
     }

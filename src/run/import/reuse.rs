@@ -110,7 +110,7 @@ impl Repository {
 
 /// Returns the items of a sealed run that were run there and are done, green and not superseded,
 /// each with its work and its manifest.
-fn done<'v>(view: &'v View) -> Vec<(&'v ItemReconciled, Work<'v>, Product)> {
+fn done(view: &View) -> Vec<(&ItemReconciled, Work<'_>, Product)> {
     if !view.state.sealed {
         return Vec::new();
     }

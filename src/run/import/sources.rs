@@ -88,12 +88,11 @@ impl Repository {
         if plan.items.iter().flat_map(Item::elsewhere).next().is_none() {
             return Ok(Imports::default());
         }
-        let unreadable = |why: String| Problems::from(Problem::new(Code::BadSource, &JsonPath::root(), why));
         let options = self.options(&Trust::default(), &mut |_| ());
         let mut search = Search {
             store: &self.store,
-            options: options.map_err(|error| unreadable(in_words(&error)))?,
-            logs: Logs::read(&self.store).map_err(|error| unreadable(in_words(&error)))?,
+            options: options.map_err(|error| unreadable_source(in_words(&error)))?,
+            logs: Logs::read(&self.store).map_err(|error| unreadable_source(in_words(&error)))?,
             copies: LocalCopies::new(&self.store),
             gate: self.gate(),
             runs: BTreeMap::new(),
@@ -124,6 +123,15 @@ impl Repository {
             Err(problems)
         }
     }
+}
+
+fn bad_source(why: String) -> Refusal {
+    refused("", Code::BadSource, why)
+}
+
+/// Describes a source that cannot be read.
+fn unreadable_source(why: String) -> Problems {
+    Problems::from(Problem::new(Code::BadSource, &JsonPath::root(), why))
 }
 
 impl Search<'_> {
@@ -165,25 +173,28 @@ impl Search<'_> {
             };
             Refusal { near, ..refused("from", Code::UnknownProducer, error.to_string()) }
         })?;
-        let unusable = |why: &str| refused("from", Code::BadSource, format!("{item} of run {place} {why}"));
         let newest = view.state.newest_id(item);
         if newest != item {
-            return Err(unusable(&format!("was replaced by {newest}: name that one")));
+            return Err(unusable_item(item, place, &format!("was replaced by {newest}: name that one")));
         }
         if view.state.items[at].red {
-            return Err(unusable("is red: its check did not pass"));
+            return Err(unusable_item(item, place, "is red: its check did not pass"));
         }
         let key = select.product_key();
         // A patch contains the patches that it was built on.
         let below = if key == ProductKey::Patch { view.state.built_upon(at) } else { BTreeSet::new() };
         if let Some(red) = below.into_iter().find(|below| view.state.items[*below].red) {
             let red = &view.state.graph.item(red).id;
-            return Err(unusable(&format!("builds on the patch of {red}, which is red: its check did not pass")));
+            return Err(unusable_item(
+                item,
+                place,
+                &format!("builds on the patch of {red}, which is red: its check did not pass"),
+            ));
         }
         check_type(view.state.graph.item(at), &key, expected_type)?;
         let proof = prove::item_of(self.store, &view.links, item, Some(&key)).map_err(|error| match error {
             prove::Error::NoProduct(..) => refused("select", Code::UndeclaredProduct, error.to_string()),
-            other => unusable(&format!("cannot be proven: {other}")),
+            other => unusable_item(item, place, &format!("cannot be proven: {other}")),
         })?;
         let product = proof
             .product
@@ -225,8 +236,9 @@ impl Search<'_> {
             Some(id) => sound.trail.find(id),
             None => sound.trail.latest(),
         };
-        let missing = || refused("from", Code::UnknownProducer, format!("the thread {place} has no such checkpoint"));
-        let checkpoint = found.ok_or_else(missing)?;
+        let checkpoint = found.ok_or_else(|| {
+            refused("from", Code::UnknownProducer, format!("the thread {place} has no such checkpoint"))
+        })?;
         let product = match of_checkpoint(&select.product_key()) {
             Some(STATE) => Some(checkpoint.content().state),
             Some(_) => checkpoint.content().packet,
@@ -279,23 +291,27 @@ impl Search<'_> {
 
     /// Checks that the bytes are here, match the product, and contain no secret.
     fn check_bytes(&self, name: &str, product: &Product) -> Result<(), Refusal> {
-        let bad = |why: String| refused("", Code::BadSource, why);
         if !self.store.contains(product.oid) {
-            return Err(bad(
-                "the bytes are not here: fetch them first, because they are sealed with this run".to_owned()
+            return Err(bad_source(
+                "the bytes are not here: fetch them first, because they are sealed with this run".to_owned(),
             ));
         }
-        let mut copy = tempfile::tempfile().map_err(|error| bad(error.to_string()))?;
-        let is = self.store.copy_blob(product.oid, &mut copy).map_err(|error| bad(error.to_string()))?;
+        let mut copy = tempfile::tempfile().map_err(|error| bad_source(error.to_string()))?;
+        let is = self.store.copy_blob(product.oid, &mut copy).map_err(|error| bad_source(error.to_string()))?;
         if is != (product.sha256, product.size) {
-            return Err(bad("the bytes that are here do not match the product".to_owned()));
+            return Err(bad_source("the bytes that are here do not match the product".to_owned()));
         }
         let scanned = copy.rewind().and_then(|()| self.gate.check_reader(name, &mut copy));
-        match scanned.map_err(|error| bad(error.to_string()))? {
+        match scanned.map_err(|error| bad_source(error.to_string()))? {
             Ok(()) => Ok(()),
-            Err(secret) => Err(bad(secret.to_string())),
+            Err(secret) => Err(bad_source(secret.to_string())),
         }
     }
+}
+
+/// Refuses an item of a run.
+fn unusable_item(item: &ItemId, place: &str, why: &str) -> Refusal {
+    refused("from", Code::BadSource, format!("{item} of run {place} {why}"))
 }
 
 impl Item {

@@ -115,11 +115,7 @@ impl Repository {
 
     /// Returns what entry 0 records of the continued run, and the evidence.
     fn entries_of(&self, old: &VerifiedRun) -> Result<(Continues, Vec<u8>), AnyError> {
-        let commit = |oid: Oid| -> Result<String, AnyError> {
-            let (_, raw) = self.store.read(oid)?;
-            Ok(String::from_utf8(raw).map_err(|_| Error::Unreadable(old.run.clone()))?)
-        };
-        let commits = old.links.iter().map(|link| commit(link.commit)).collect::<Result<Vec<_>, _>>()?;
+        let commits = old.links.iter().map(|link| self.raw_commit(old, link.commit)).collect::<Result<Vec<_>, _>>()?;
         let evidence = Evidence::Commits(commits).canonical();
         if evidence.len() as u64 > bounds::BLOB {
             return Err(Error::TooLarge { run: old.run.clone(), bytes: evidence.len() }.into());
@@ -128,6 +124,12 @@ impl Repository {
         let (entries, root) = (under.len() as u64, merkle::root(under.iter().map(|link| link.hash)));
         let stored = self.store.named(&evidence)?;
         Ok((Continues { run: old.run.clone(), entries, root, evidence: stored }, evidence))
+    }
+
+    /// Returns the bytes of a commit of a run, which are text.
+    fn raw_commit(&self, old: &VerifiedRun, oid: Oid) -> Result<String, AnyError> {
+        let (_, raw) = self.store.read(oid)?;
+        Ok(String::from_utf8(raw).map_err(|_| Error::Unreadable(old.run.clone()))?)
     }
 
     /// Returns the imports of the old run, with their evidence.
@@ -182,11 +184,10 @@ impl Repository {
         old: &'r VerifiedRun,
         item: &ItemId,
     ) -> Result<(Manifest, &'r BTreeMap<FilePath, InputRef>), Error> {
-        let unreadable = || Error::Unreadable(old.run.clone());
-        let blob = old.manifest(item).ok_or_else(unreadable)?;
-        let bytes = blob.read(&self.store).map_err(|_| unreadable())?;
-        let at = old.state.graph.position(item).ok_or_else(unreadable)?;
-        Ok((Manifest::parse(&bytes).map_err(|_| unreadable())?, &old.state.items[at].inputs))
+        let blob = old.manifest(item).ok_or_else(|| unreadable(old))?;
+        let bytes = blob.read(&self.store).map_err(|_| unreadable(old))?;
+        let at = old.state.graph.position(item).ok_or_else(|| unreadable(old))?;
+        Ok((Manifest::parse(&bytes).map_err(|_| unreadable(old))?, &old.state.items[at].inputs))
     }
 
     fn expect_here(&self, old: &VerifiedRun, e: &ItemReconciled) -> Result<(), AnyError> {
@@ -195,6 +196,11 @@ impl Repository {
         }
         Err(Error::Absent { run: old.run.clone(), item: e.item.clone() }.into())
     }
+}
+
+/// Reports that a run lacks something.
+fn unreadable(old: &VerifiedRun) -> Error {
+    Error::Unreadable(old.run.clone())
 }
 
 /// Returns true if the old run itself did an item, the item is green, and it waits in the new run.
@@ -252,8 +258,12 @@ fn written_again(open: &OpenRun, e: &DocumentWritten) -> NewEntry {
 /// Returns the entry that adds the items that an actor added to the old run, or nothing if one of
 /// them names a pipeline.
 fn added_again(old: &VerifiedRun, e: &RunExtended, hash: gix::hash::Kind) -> Result<Vec<NewEntry>, Unnamed> {
-    let item = |id: &ItemId| old.state.graph.position(id).map(|at| old.state.graph.item(at).clone());
-    match e.items.keys().map(item).collect::<Option<Vec<_>>>() {
+    match e
+        .items
+        .keys()
+        .map(|id| old.state.graph.position(id).map(|at| old.state.graph.item(at).clone()))
+        .collect::<Option<Vec<_>>>()
+    {
         Some(items) if e.pipelines.is_empty() && items.iter().all(|added| added.pipeline().is_none()) => {
             Ok(vec![NewEntry::extended(Cause::Actor, items, &BTreeMap::new(), hash)?])
         }

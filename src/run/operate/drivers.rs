@@ -166,8 +166,8 @@ impl Repository {
         let state = self.state_with_dispatchers(run)?;
         let judge = Judge { store: &self.store, run, first: sharing.first, state: &state };
         let lost_after = state.shared.map_or_else(|| self.lost_after_millis(), |shared| shared.lost_after);
-        let sign = |(driver, value): (&DriverId, &Oid)| (driver.clone(), judge.sign(driver, *value));
-        let signs: BTreeMap<DriverId, Option<Sign>> = read.values.iter().map(sign).collect();
+        let signs: BTreeMap<DriverId, Option<Sign>> =
+            read.values.iter().map(|(driver, value)| (driver.clone(), judge.sign(driver, *value))).collect();
         let sightings = self.remember_signs(run, &signs)?;
         let mut drivers: BTreeMap<DriverId, DriverShown> = BTreeMap::new();
         for (driver, last_sign) in signs {

@@ -271,8 +271,10 @@ impl StatementLogs {
     /// Returns the heads of the logs with statements on a run.
     fn about<'s>(&'s self, store: &'s Store, run: &RunId) -> impl Iterator<Item = Oid> + 's {
         let folders = [format::DECIDED, format::WRITTEN].map(|folder| format!("{folder}/{}", format::log_path(run)));
-        let speaks = move |tree| folders.iter().any(|folder| store.has_tree_at(tree, folder).unwrap_or(false));
-        self.0.iter().filter(move |(_, tree)| speaks(*tree)).map(|(tip, _)| *tip)
+        self.0
+            .iter()
+            .filter(move |(_, tree)| folders.iter().any(|folder| store.has_tree_at(*tree, folder).unwrap_or(false)))
+            .map(|(tip, _)| *tip)
     }
 }
 

@@ -59,9 +59,13 @@ fn path(names: &[u8]) -> String {
 /// Parses `7,2 +9,3 @@ …` into the numbers of old and new lines.
 fn ranges(hunk: &[u8]) -> (u64, u64) {
     let text = hunk.to_str_lossy();
-    let count = |range: &str| range.split_once(',').map_or(1, |(_, count)| count.parse().unwrap_or(0));
     let mut words = text.split(' ');
-    (count(words.next().unwrap_or_default()), count(words.next().unwrap_or_default()))
+    (count_lines(words.next().unwrap_or_default()), count_lines(words.next().unwrap_or_default()))
+}
+
+/// Returns the second number of `7,2`, which is 1 if it is left out.
+fn count_lines(range: &str) -> u64 {
+    range.split_once(',').map_or(1, |(_, count)| count.parse().unwrap_or(0))
 }
 
 #[cfg(test)]

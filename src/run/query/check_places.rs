@@ -17,11 +17,6 @@ impl View {
     /// Returns the items whose check passed in the worktree that their worker left. Items whose
     /// manifest is not here are left out.
     pub fn checked_in_worktree(&self, store: &Store) -> BTreeSet<ItemIndex> {
-        let is_in_worktree = |at: ItemIndex| {
-            let product = self.state.items[at].manifest.as_ref();
-            let manifest = product.and_then(|product| show::manifest(store, product).ok().flatten());
-            manifest.is_some_and(|manifest| manifest.verify_in == VerifyIn::Worktree)
-        };
         let mut passed = BTreeSet::new();
         for link in &self.links {
             let Event::ItemReconciled(end) = &link.entry.event else { continue };
@@ -33,8 +28,15 @@ impl View {
                 passed.remove(&at);
             }
         }
-        passed.retain(|at| self.state.items[*at].phase == Phase::Done && is_in_worktree(*at));
+        passed.retain(|at| self.state.items[*at].phase == Phase::Done && self.is_checked_in_worktree(store, *at));
         passed
+    }
+
+    /// Returns true if the check of an item runs in its worktree.
+    fn is_checked_in_worktree(&self, store: &Store, at: ItemIndex) -> bool {
+        let product = self.state.items[at].manifest.as_ref();
+        let manifest = product.and_then(|product| show::manifest(store, product).ok().flatten());
+        manifest.is_some_and(|manifest| manifest.verify_in == VerifyIn::Worktree)
     }
 
     /// Returns the sentences about checks without protected files, and about checks in the

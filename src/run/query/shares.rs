@@ -32,12 +32,14 @@ pub fn list(view: &View) -> Vec<Share> {
             _ => {}
         }
     }
-    let share = |(driver, host): (&DriverId, Option<&str>)| Share {
-        driver: driver.clone(),
-        host: host.map(str::to_owned),
-        items: ended.values().filter(|ended| **ended == driver).count() as u64,
-    };
-    let mut shares: Vec<Share> = hosts.into_iter().map(share).collect();
+    let mut shares: Vec<Share> = hosts
+        .into_iter()
+        .map(|(driver, host)| Share {
+            driver: driver.clone(),
+            host: host.map(str::to_owned),
+            items: ended.values().filter(|ended| **ended == driver).count() as u64,
+        })
+        .collect();
     shares.sort_by_key(|counted| std::cmp::Reverse(counted.items));
     shares
 }

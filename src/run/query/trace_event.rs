@@ -68,7 +68,6 @@ impl Tracer<'_> {
 
     /// Names the groups and rows.
     fn names(&self, spans: &Spans<'_>) -> Vec<Value> {
-        let name = |what: &str, (pid, tid): (u64, u64), name: &str| json!({ "ph": "M", "name": what, "pid": pid, "tid": tid, "args": { "name": name } });
         let groups = [
             (ATTEMPTS, format!("run {}", self.view.run), true),
             (WAITS, "waiting".to_owned(), !spans.waits.is_empty()),
@@ -76,17 +75,18 @@ impl Tracer<'_> {
         ];
         let mut events = Vec::new();
         for (pid, title, _) in groups.iter().filter(|(.., is_used)| *is_used) {
-            events.push(name("process_name", (*pid, 0), title));
+            events.push(name_event("process_name", (*pid, 0), title));
             events.push(json!({
                 "ph": "M", "name": "process_sort_index", "pid": pid, "tid": 0, "args": { "sort_index": pid },
             }));
         }
-        events.push(name("thread_name", (ATTEMPTS, MOMENTS), "events"));
+        events.push(name_event("thread_name", (ATTEMPTS, MOMENTS), "events"));
         let attempts: BTreeSet<u64> = spans.attempts.iter().map(|attempt| tid(attempt.row)).collect();
-        events.extend(attempts.iter().map(|tid| name("thread_name", (ATTEMPTS, *tid), &format!("attempts {tid}"))));
+        events
+            .extend(attempts.iter().map(|tid| name_event("thread_name", (ATTEMPTS, *tid), &format!("attempts {tid}"))));
         let waits: BTreeSet<u64> = spans.waits.iter().map(|wait| tid(wait.row)).collect();
-        events.extend(waits.iter().map(|tid| name("thread_name", (WAITS, *tid), &format!("ready {tid}"))));
-        events.extend(self.locks.iter().map(|(lock, tid)| name("thread_name", (LOCKS, *tid), lock)));
+        events.extend(waits.iter().map(|tid| name_event("thread_name", (WAITS, *tid), &format!("ready {tid}"))));
+        events.extend(self.locks.iter().map(|(lock, tid)| name_event("thread_name", (LOCKS, *tid), lock)));
         events
     }
 
@@ -217,6 +217,11 @@ impl Tracer<'_> {
         let keys: Vec<&str> = of_producer.map(|(key, _)| key.as_str()).collect();
         if keys.is_empty() { "after".to_owned() } else { keys.join(", ") }
     }
+}
+
+/// Returns the event that gives a process or a thread its name.
+fn name_event(what: &str, (pid, tid): (u64, u64), name: &str) -> Value {
+    json!({ "ph": "M", "name": what, "pid": pid, "tid": tid, "args": { "name": name } })
 }
 
 /// Returns the number of a row; the first is that of moments.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::git::store::Store;
 use crate::model::claims::Reported;
 use crate::model::entry::{CheckRun, Exit, ItemReconciled, VerifiedBy};
+use crate::model::graph::Graph;
 use crate::model::item_index::ItemIndex;
 use crate::model::name::{FilePath, ItemId};
 use crate::model::plan::{AGENT, DIRECTORY, ProductKey, Source};
@@ -140,15 +141,9 @@ impl Work {
 /// consumes, so only its own lines count for a file that both change.
 fn together(view: &View, patches: &BTreeMap<ItemIndex, Vec<FileChange>>) -> Vec<FileChange> {
     let graph = &view.state.graph;
-    let consumes = |at: ItemIndex, from: ItemIndex| {
-        graph.item(at).needs.values().any(|need| {
-            let is_patch = need.select.product_key() == ProductKey::Patch;
-            is_patch && matches!(&need.from, Source::Item(id) if *id == graph.item(from).id)
-        })
-    };
     let mut files: BTreeMap<String, FileChange> = BTreeMap::new();
     for (from, changes) in patches {
-        let consumers: Vec<_> = patches.iter().filter(|(at, _)| consumes(**at, *from)).collect();
+        let consumers: Vec<_> = patches.iter().filter(|(at, _)| consumes_patch(graph, **at, *from)).collect();
         for change in changes {
             if consumers.iter().any(|(_, later)| later.iter().any(|other| other.path == change.path)) {
                 continue;
@@ -161,6 +156,14 @@ fn together(view: &View, patches: &BTreeMap<ItemIndex, Vec<FileChange>>) -> Vec<
         }
     }
     files.into_values().collect()
+}
+
+/// Returns true if an item needs the patch of another one.
+fn consumes_patch(graph: &Graph, at: ItemIndex, from: ItemIndex) -> bool {
+    graph.item(at).needs.values().any(|need| {
+        let is_patch = need.select.product_key() == ProductKey::Patch;
+        is_patch && matches!(&need.from, Source::Item(id) if *id == graph.item(from).id)
+    })
 }
 
 impl View {

@@ -254,16 +254,15 @@ fn read(
     failing: Failing,
 ) -> Result<Converted, Error> {
     let workspace = part.workspace;
-    let spoilt = || Error::refused("a filter of the repository spoilt what git printed in the item's sandbox");
-    let folder = workspace.folder().folder(FOLDER).map_err(|_| spoilt())?;
-    let mut printed = io::BufReader::new(folder.file("blobs").map_err(|_| spoilt())?);
+    let folder = workspace.folder().folder(FOLDER).map_err(|_| spoilt_output())?;
+    let mut printed = io::BufReader::new(folder.file("blobs").map_err(|_| spoilt_output())?);
     let objects = gix::odb::loose::Store::at(scratch.objects(), part.tree.0.kind());
     let most_saved = (failing == Failing::LeavesOut).then_some(part.host.settings.max_salvage);
     let mut left = [inside.limits.disk, most_saved].into_iter().flatten().fold(MOST, u64::min);
     let mut converted = Converted::new();
     for path in paths {
-        let blob =
-            next(&mut printed, path.as_bstr(), part.host.settings.max_product.min(left)).map_err(|_| spoilt())?;
+        let blob = next(&mut printed, path.as_bstr(), part.host.settings.max_product.min(left))
+            .map_err(|_| spoilt_output())?;
         let blob = match blob {
             Printed::Blob(bytes) => Some(bytes),
             Printed::Large(size) => {
@@ -273,7 +272,7 @@ fn read(
                     part.host.settings.max_product.min(left)
                 )));
             }
-            Printed::Missing if failing == Failing::Refuses => return Err(spoilt()),
+            Printed::Missing if failing == Failing::Refuses => return Err(spoilt_output()),
             Printed::Missing => None,
         };
         let Some(bytes) = blob else {
@@ -295,6 +294,10 @@ fn read(
         converted.insert(path.clone(), Some(written));
     }
     Ok(converted)
+}
+
+fn spoilt_output() -> Error {
+    Error::refused("a filter of the repository spoilt what git printed in the item's sandbox")
 }
 
 /// The printed result for a path.

@@ -55,6 +55,6 @@ impl Walked {
     pub(crate) fn untracked_repositories(&self) -> impl Iterator<Item = &BString> {
         self.repositories
             .iter()
-            .filter(move |folder| !self.index().prefixed_entries_range(below(folder, b"").as_bstr()).is_some())
+            .filter(move |folder| self.index().prefixed_entries_range(below(folder, b"").as_bstr()).is_none())
     }
 }

@@ -232,7 +232,7 @@ fn carry_over(sessions: &Folder, copy: &PrivateCopy, place: &Path, to: &Path) ->
     for entry in from.entries()? {
         let (name, _) = entry?;
         let name = OsStr::from_bytes(&name);
-        if !own.contains(name) && !rustix::fs::statat(&into, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+        if !own.contains(name) && rustix::fs::statat(&into, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_err() {
             rustix::fs::renameat(&from, name, &into, name)?;
         }
     }

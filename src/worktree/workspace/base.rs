@@ -173,8 +173,8 @@ impl Base {
         let mut index = gix::index::State::clone(&before.state);
         // Attribute lookup sees all entries; only unmarked ones are written.
         let mut part = index.clone();
-        let is_wanted = |index: &gix::index::State, at: usize| paths.contains(index.entries()[at].path(index));
-        let selected: Vec<bool> = (0..index.entries().len()).map(|at| is_wanted(&index, at)).collect();
+        let selected: Vec<bool> =
+            (0..index.entries().len()).map(|at| paths.contains(index.entries()[at].path(&index))).collect();
         if selected.iter().filter(|selected| **selected).count() != paths.len() {
             return Err(Error::io(dir, std::io::ErrorKind::NotFound.into()));
         }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::agent_folders::AGENT;
 use super::{Error, Workspace};
@@ -184,11 +184,7 @@ impl Login {
 
     /// Returns why new bytes are no login in the place of the old ones.
     fn refusal(&self, old: &[u8], new: &[u8]) -> Option<&'static str> {
-        let object = |bytes: &[u8]| match serde_json::from_slice(bytes) {
-            Ok(Value::Object(object)) => Some(object),
-            _ => None,
-        };
-        let (was, is) = (object(old), object(new));
+        let (was, is) = (parse_object(old), parse_object(new));
         if new.is_empty() || (was.is_some() || self.checked) && is.is_none() {
             return Some("it is not a login");
         }
@@ -196,6 +192,13 @@ impl Login {
         let mut is_new = is.iter().flatten().filter(|(name, value)| was.get(*name) != Some(value));
         (self.checked && is_new.any(|(_, value)| value.get("type").and_then(Value::as_str) == Some(WELL_KNOWN)))
             .then_some("it names a server whose settings would be run")
+    }
+}
+
+fn parse_object(bytes: &[u8]) -> Option<Map<String, Value>> {
+    match serde_json::from_slice(bytes) {
+        Ok(Value::Object(object)) => Some(object),
+        _ => None,
     }
 }
 

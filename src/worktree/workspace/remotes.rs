@@ -94,16 +94,19 @@ pub fn remotes_here(store: &Store) -> Vec<PathBuf> {
 /// Returns true if all sections, keys and values of a configuration are free of credentials.
 fn is_clean(text: &[u8]) -> bool {
     let Ok(file) = File::from_bytes_no_includes(text, Metadata::api(), init::Options::default()) else { return false };
-    let is_known = |section: &SectionRef<'_>| {
-        let name = section.header().name().to_str_lossy().to_ascii_lowercase();
-        let mut keys = section.value_names();
-        HARMLESS.contains(&name.as_str()) && keys.all(|key| !PROGRAMS.contains(&key.to_ascii_lowercase().as_str()))
-    };
-    let all_plain = |section: &SectionRef<'_>| {
-        section.value_names().flat_map(|key| section.values(&key)).all(|value| is_plain(&value))
-    };
     credential::find_eagerly(text).is_empty()
-        && file.sections().all(|section| is_known(&section) && all_plain(&section))
+        && file.sections().all(|section| has_known_keys(&section) && has_plain_values(&section))
+}
+
+fn has_plain_values(section: &SectionRef<'_>) -> bool {
+    section.value_names().flat_map(|key| section.values(&key)).all(|value| is_plain(&value))
+}
+
+/// Returns true for a section with harmless keys only.
+fn has_known_keys(section: &SectionRef<'_>) -> bool {
+    let name = section.header().name().to_str_lossy().to_ascii_lowercase();
+    let mut keys = section.value_names();
+    HARMLESS.contains(&name.as_str()) && keys.all(|key| !PROGRAMS.contains(&key.to_ascii_lowercase().as_str()))
 }
 
 /// Returns true for the scopes of the repository's own settings.

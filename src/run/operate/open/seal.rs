@@ -144,8 +144,9 @@ impl OpenRun {
         let unreachable = |why| Error::Unreachable { remote: tip.remote().to_owned(), why: Box::new(why) };
         let pattern = format!("{}.*", LogName::from_fingerprint(key).reference());
         let listed = tip.list(&[&pattern]).map_err(unreachable)?;
-        let log_name = |name: &str| LogName::decode(name.strip_prefix(format::LOG_REFS)?);
-        let logs = listed.iter().filter_map(|(name, head)| Some((log_name(name)?, *head)));
+        let logs = listed
+            .iter()
+            .filter_map(|(name, head)| Some((LogName::decode(name.strip_prefix(format::LOG_REFS)?)?, *head)));
         let logs: Vec<(LogName, Oid)> = logs.filter(|(name, _)| name.key() == key).collect();
         for (name, head) in &logs {
             if refs::read(store, &name.reference())? == Some(*head) {
