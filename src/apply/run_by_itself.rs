@@ -147,14 +147,14 @@ fn is_value_changed(scratch: &Scratch, before: Oid, after: Oid, path: &str, keys
         return Ok(true);
     }
     Ok(keys.iter().any(|key| {
-        let now = value_at(&new, key);
-        now.is_some() && now != value_at(&old, key)
+        let now = value_at(new.as_ref(), key);
+        now.is_some() && now != value_at(old.as_ref(), key)
     }))
 }
 
 /// Returns the value of a document below a key.
-fn value_at(document: &Option<Value>, key: &str) -> Option<Value> {
-    document.as_ref().and_then(|document| document.pointer(&format!("/{}", key.replace('.', "/"))).cloned())
+fn value_at<'v>(document: Option<&'v Value>, key: &str) -> Option<&'v Value> {
+    document?.pointer(&format!("/{}", key.replace('.', "/")))
 }
 
 /// Returns true if a name matches a pattern with at most one `*`, in any case.

@@ -73,7 +73,7 @@ fn page() -> String {
 /// Renders a part of a page.
 fn render_part(man: &Man, render: fn(&Man, &mut dyn Write) -> io::Result<()>) -> String {
     let mut out = Vec::new();
-    render(&man, &mut out).expect("memory takes it");
+    render(man, &mut out).expect("memory takes it");
     String::from_utf8(out).expect("the page is text")
 }
 
@@ -83,12 +83,7 @@ fn page_of(command: &Command) -> String {
     let name: &'static str = format!("git-handoff-{}", command.get_name()).leak();
     let titled = command.clone().name(name).disable_help_flag(true).disable_help_subcommand(true);
     let man = Man::new(titled).manual("Git Manual").title(name);
-    let part = |render: fn(&Man, &mut dyn Write) -> io::Result<()>| {
-        let mut out = Vec::new();
-        render(&man, &mut out).expect("memory takes it");
-        String::from_utf8(out).expect("the page is text")
-    };
-    let mut text = part(Man::render_title) + &part(Man::render_name_section);
+    let mut text = render_part(&man, Man::render_title) + &render_part(&man, Man::render_name_section);
     text += &Roff::new().control("SH", ["SYNOPSIS AND DESCRIPTION"]).to_roff();
     add_command(&mut text, "git handoff", command);
     text += &examples_of(&examples::of_command(command.get_name()));

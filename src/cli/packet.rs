@@ -232,8 +232,8 @@ impl New {
     /// Asks for missing fields on the terminal.
     fn ask(&mut self, output: &mut Output) -> Result<(), Failure> {
         let mut lines = std::io::stdin().lock().lines();
-        let mut answer = |question: &str, output: &mut Output| -> Result<Option<String>, Failure> {
-            output.note(question);
+        let mut answer = |question: &str, terminal: &mut Output| -> Result<Option<String>, Failure> {
+            terminal.note(question);
             let line = lines.next().transpose().map_err(|e| Failure::io("the terminal could not be read", &e))?;
             Ok(line.map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()))
         };

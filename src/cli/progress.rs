@@ -294,7 +294,7 @@ fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
     match &entry.event {
         Event::ItemFired(e) => {
             let by = Holder::from_fired(e).map(|holder| format!(", {holder}")).unwrap_or_default();
-            item_line("▶", &e.item, format!("attempt {}{by}", e.attempt))
+            item_line("▶", &e.item, format_args!("attempt {}{by}", e.attempt))
         }
         Event::ItemReconciled(e) if e.status == Outcome::Done => {
             let products = match e.products.len() {
@@ -305,11 +305,11 @@ fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
             };
             let took = table::duration(e.duration_ms);
             match (&e.reused, &e.reason) {
-                (Some(reused), _) => item_line("✓", &e.item, format!("reused from {reused}{products}")),
-                (None, _) if e.grade.is_some() => item_line("✓", &e.item, format!("claimed{products}")),
+                (Some(reused), _) => item_line("✓", &e.item, format_args!("reused from {reused}{products}")),
+                (None, _) if e.grade.is_some() => item_line("✓", &e.item, format_args!("claimed{products}")),
                 (None, reason) if e.is_red() => {
                     let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-                    item_line("!", &e.item, format!("done in {took}{products}, red{why}"))
+                    item_line("!", &e.item, format_args!("done in {took}{products}, red{why}"))
                 }
                 _ => {
                     let detail = e.summary().and_then(|detail| detail.lines().next());
@@ -319,12 +319,12 @@ fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
                     } else {
                         String::new()
                     };
-                    item_line("✓", &e.item, format!("done in {took}{products}{judged}{detail}"))
+                    item_line("✓", &e.item, format_args!("done in {took}{products}{judged}{detail}"))
                 }
             }
         }
         Event::ItemReconciled(e) => {
-            item_line("✗", &e.item, format!("failed: {}", e.reason.as_deref().unwrap_or("no reason")))
+            item_line("✗", &e.item, format_args!("failed: {}", e.reason.as_deref().unwrap_or("no reason")))
         }
         Event::ItemRetried(e) => item_line(
             "↻",
@@ -338,10 +338,10 @@ fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
         Event::ItemRequeued(e) => {
             let cause = e.because.map(|because| format!("taken from its driver: {}", because.word()));
             let why = cause.as_deref().or(e.detail.as_deref()).unwrap_or("asked for again");
-            item_line("↻", &e.item, format!("attempt {}: {why}", e.attempt))
+            item_line("↻", &e.item, format_args!("attempt {}: {why}", e.attempt))
         }
-        Event::ItemSkipped(e) => item_line("─", &e.item, format!("skipped: {}", e.reason)),
-        Event::ItemCancelled(e) => item_line("─", &e.item, format!("cancelled: {}", e.reason)),
+        Event::ItemSkipped(e) => item_line("─", &e.item, format_args!("skipped: {}", e.reason)),
+        Event::ItemCancelled(e) => item_line("─", &e.item, format_args!("cancelled: {}", e.reason)),
         Event::RunExtended(e) => ("+", format!(" {}", added(e, &entry.actor))),
         Event::RunConcluded(e) => {
             let detail = format!(" {}  {}", e.rule, e.outcome);
@@ -352,6 +352,6 @@ fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
 }
 
 /// Returns the line of an item.
-fn item_line(mark: &'static str, item: &ItemId, rest: String) -> (&'static str, String) {
+fn item_line(mark: &'static str, item: &ItemId, rest: impl fmt::Display) -> (&'static str, String) {
     (mark, format!(" {item}  {rest}"))
 }

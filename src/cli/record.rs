@@ -173,9 +173,9 @@ fn drive(run: &RunId, manner: Manner, repository: &Repository, output: &mut Outp
     let (watched, is_timed) = (display.unseen().into_iter().collect(), !drivable.clock().is_pinned());
     let driven = runtime.block_on(async {
         let mut tell = |progress: Progress<'_>| display.tell(&progress);
-        let driven = drivable.drive(interrupt, &mut tell);
+        let driving = drivable.drive(interrupt, &mut tell);
         tokio::select! {
-            driven = driven => driven,
+            driven = driving => driven,
             never = tell_of_silence(watched, is_timed) => match never {},
         }
     });

@@ -178,9 +178,9 @@ pub(crate) fn drive(
     });
     let started = Instant::now();
     let all = runtime.block_on(async {
-        let all = join_all(driven);
+        let driving = join_all(driven);
         tokio::select! {
-            all = all => all,
+            all = driving => all,
             never = tell_of_silence(watched, is_timed) => match never {},
         }
     });

@@ -77,9 +77,10 @@ fn print(found: &Whence, output: &mut Output) {
 fn origins(lines: &[LinesShown]) -> Vec<Vec<&LinesShown>> {
     let mut origins: Vec<Vec<&LinesShown>> = Vec::new();
     for line in lines {
-        let of = |line: &LinesShown| (line.commit, line.by, line.items.clone(), line.passed_over);
-        match origins.iter_mut().find(|origin| of(origin[0]) == of(line)) {
-            Some(origin) => origin.push(line),
+        let origin = (line.commit, line.by, &line.items, line.passed_over);
+        let is_same = |first: &LinesShown| (first.commit, first.by, &first.items, first.passed_over) == origin;
+        match origins.iter_mut().find(|group| is_same(group[0])) {
+            Some(group) => group.push(line),
             None => origins.push(vec![line]),
         }
     }

@@ -195,11 +195,10 @@ impl Repository {
                 }
             };
             let ended = state.seals_itself() || state.is_ended();
-            let logged = |own: &String| {
-                log::find(&self.store, own, run.clone()).map(|found| found.is_some_and(|known| known.root.is_some()))
-            };
             let unlogged = match &own {
-                Some(own) if state.sealed && state.submitted.roles.contains_key(own) => !logged(own)?,
+                Some(own) if state.sealed && state.submitted.roles.contains_key(own) => {
+                    log::find(&self.store, own, run.clone())?.is_none_or(|known| known.root.is_none())
+                }
                 _ => false,
             };
             if !state.is_settled() || (ended && !state.sealed) || unlogged {

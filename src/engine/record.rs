@@ -116,7 +116,7 @@ impl Repository {
         let head = submit::resolve_base(&self.store, "HEAD")?;
         startable::expect(self, recording, &decided, head, directory.as_ref())?;
         let base = recording.here.map(|here| self.base_here(here)).transpose()?;
-        let plan = |run: &RunId| plan::of_command(run, recording, (&decided, &known.protect), directory.as_ref());
+        let plan = |id: &RunId| plan::of_command(id, recording, (&decided, &known.protect), directory.as_ref());
         let draft = Draft { plan: &plan, options: Wanted { base, recorded: true, ..Wanted::default() } };
         let submitted = self.submit_recording(run, &draft)?;
         let manner = if recording.here.is_some() { Manner::Here } else { Manner::Worktrees };
@@ -135,7 +135,7 @@ impl Repository {
         let (base, claims) =
             snapshot::first_parents(&self.store, range, self.config.max_items).map_err(Error::Snapshot)?;
         let items = plan::of_claims(&self.store, base, &claims, goal)?;
-        let plan = |run: &RunId| plan::of_items(run, &items);
+        let plan = |id: &RunId| plan::of_items(id, &items);
         let options = Wanted { base: Some(base.to_string()), claimed: true, ..Wanted::default() };
         let submitted = self.submit_recording(run, &Draft { plan: &plan, options })?;
         let (manner, known) = (Manner::Commits, KnownFiles::default());

@@ -58,8 +58,8 @@ impl Report {
         let denials = self.sessions.values().filter_map(|session| session.denials);
         let denials = denials.reduce(|one, other| count(one.saturating_add(other)).unwrap_or(MAX_SAFE_INTEGER));
         let claims = Reported {
-            model: non_empty(&self.model),
-            session: non_empty(&self.session),
+            model: non_empty(self.model.as_ref()),
+            session: non_empty(self.session.as_ref()),
             usage: Some(within(usage)).filter(|usage| !usage.is_empty()),
             permission_denials: denials.filter(|denials| *denials > 0),
         };
@@ -78,8 +78,8 @@ impl Report {
     }
 }
 
-fn non_empty(text: &Option<String>) -> Option<String> {
-    text.clone().filter(|text| !text.is_empty())
+fn non_empty(text: Option<&String>) -> Option<String> {
+    text.filter(|text| !text.is_empty()).cloned()
 }
 
 /// Joins the claims of an earlier command and of a later one, of which the model and the session

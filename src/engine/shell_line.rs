@@ -46,6 +46,7 @@ pub(super) fn run(
     Ok(out)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands it over")]
 fn cannot_run(error: io::Error) -> String {
     format!("cannot run its command: {error}")
 }

@@ -270,7 +270,7 @@ fn around_programs<'a>(folder: &'a Path, around: &Surroundings, homes: &[PathBuf
     let name = folder.file_name()?.to_str()?;
     let whole = folder.parent().filter(|_| PROGRAMS.contains(&name))?;
     let holds_more = holds_more(whole, around, homes) || whole.ends_with(".local");
-    let holds = |names: &[&str]| names.iter().any(|name| fs::symlink_metadata(whole.join(name)).is_ok());
+    let holds = |names: &[&str]| names.iter().any(|entry| fs::symlink_metadata(whole.join(entry)).is_ok());
     let is_hidden = whole.file_name().is_some_and(|own_name| own_name.as_encoded_bytes()[0] == b'.');
     let is_tool = whole.components().count() > 2 && !holds_more && !holds(&MORE_THAN_PROGRAMS);
     (is_tool && (is_hidden || holds(&BESIDE))).then_some(whole)

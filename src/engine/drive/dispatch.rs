@@ -122,9 +122,10 @@ impl Driver<'_> {
     /// Returns true if a lock of an item may still be held by a worker on another machine, whose
     /// attempt was cancelled or taken from a dismissed key.
     fn is_lock_cut(&self, at: ItemIndex) -> bool {
-        let locks = |at| &self.run.state.graph.item(at).resource_locks;
+        let graph = &self.run.state.graph;
+        let locks = &graph.item(at).resource_locks;
         let mut cut = self.run.via().into_iter().flat_map(Via::cut);
-        !locks(at).is_empty() && cut.any(|cut| locks(cut).iter().any(|lock| locks(at).contains(lock)))
+        !locks.is_empty() && cut.any(|cut| graph.item(cut).resource_locks.iter().any(|lock| locks.contains(lock)))
     }
 
     fn claim(&mut self, at: ItemIndex, ticket: Option<Ticket>) -> Result<Option<HeldSlots>, Error> {

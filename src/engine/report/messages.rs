@@ -26,14 +26,15 @@ fn fits(value: Option<&Value>, pattern: &str) -> bool {
 }
 
 fn apply(report: &mut Report, rule: &MessageRule, message: &Value) {
-    report.model = text_at(message, &rule.model).or(report.model.take());
-    let session = if rule.session.is_some() { text_at(message, &rule.session) } else { report.session.clone() };
+    report.model = text_at(message, rule.model.as_deref()).or(report.model.take());
+    let session =
+        if rule.session.is_some() { text_at(message, rule.session.as_deref()) } else { report.session.clone() };
     if rule.usage.is_empty() {
         report.session = session.or(report.session.take());
     } else {
-        let price = value_at(message, &rule.cost).and_then(Value::as_f64).and_then(Dollars::rounded);
+        let price = value_at(message, rule.cost.as_deref()).and_then(Value::as_f64).and_then(Dollars::rounded);
         let usage = Usage { cost_usd: price, ..tokens(report, rule, message) };
-        let denials = value_at(message, &rule.denials).and_then(Value::as_array).map(|all| all.len() as u64);
+        let denials = value_at(message, rule.denials.as_deref()).and_then(Value::as_array).map(|all| all.len() as u64);
         report.record(session.as_deref(), Session { usage, denials });
         report.error = None;
     }
@@ -44,11 +45,11 @@ fn apply(report: &mut Report, rule: &MessageRule, message: &Value) {
     }
 }
 
-fn value_at<'v>(message: &'v Value, at: &Option<String>) -> Option<&'v Value> {
-    message.pointer(at.as_deref()?)
+fn value_at<'v>(message: &'v Value, at: Option<&str>) -> Option<&'v Value> {
+    message.pointer(at?)
 }
 
-fn text_at(message: &Value, at: &Option<String>) -> Option<String> {
+fn text_at(message: &Value, at: Option<&str>) -> Option<String> {
     value_at(message, at)?.as_str().map(str::to_owned)
 }
 

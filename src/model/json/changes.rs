@@ -119,7 +119,7 @@ const MOST_LETTERS: usize = 200;
 impl Change {
     fn line(&self) -> String {
         let pointer = if self.pointer.is_empty() { "\"\"".to_owned() } else { cut(self.pointer.clone()) };
-        let (before, after) = (cut_value(&self.before), cut_value(&self.after));
+        let (before, after) = (cut_value(self.before.as_ref()), cut_value(self.after.as_ref()));
         match self.kind {
             Kind::Added => format!("+ {pointer}  {after}"),
             Kind::Removed => format!("- {pointer}  {before}"),
@@ -128,8 +128,8 @@ impl Change {
     }
 }
 
-fn cut_value(value: &Option<Value>) -> String {
-    value.as_ref().map_or_else(String::new, |value| cut(printable::json(&value.to_string())))
+fn cut_value(value: Option<&Value>) -> String {
+    value.map_or_else(String::new, |value| cut(printable::json(&value.to_string())))
 }
 
 /// Truncates a text for a line.

@@ -248,8 +248,8 @@ fn holds_something(value: &Value) -> bool {
 pub fn consumed(map: &Map<String, Value>) -> Option<String> {
     let inner = map.iter().filter_map(|(key, value)| Some((format!("{key}."), value.as_object()?)));
     let mut maps = std::iter::once((String::new(), map)).chain(inner);
-    maps.find_map(|(before, inner)| {
-        let found = inner.iter().find(|(key, value)| says_consumed(key, value))?;
+    maps.find_map(|(before, fields)| {
+        let found = fields.iter().find(|(key, value)| says_consumed(key, value))?;
         Some(format!("{before}{}", found.0))
     })
 }

@@ -108,7 +108,7 @@ impl RunState {
     ) -> BTreeMap<ItemIndex, Product> {
         let continued = self.graph.item(at).continues.as_ref().and_then(|id| self.graph.position(id));
         let consumed = self.producers_of_patches(inputs).into_iter().chain(self.applied(at)).chain(continued);
-        consumed.filter_map(|at| self.green_patch(at)).collect()
+        consumed.filter_map(|producer| self.green_patch(producer)).collect()
     }
 
     /// Returns the patch of a green item.

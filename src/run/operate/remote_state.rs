@@ -104,7 +104,7 @@ impl Repository {
         let drivers: Vec<DriverId> = drivers.filter(|driver| Some(driver) != alone.as_ref()).collect();
         let current = |gained, unpushed| (RemoteState::Current(Current { gained, unpushed, drivers }), None);
         let Some(theirs) = listed.get(name).copied() else { return Ok((RemoteState::Missing, None)) };
-        let count = |known, tip| history::since(&self.store, tip, Some(known)).map_or(0, |commits| commits.len());
+        let count = |old, new| history::since(&self.store, new, Some(old)).map_or(0, |commits| commits.len());
         if theirs == *ours {
             return Ok(current(0, 0));
         }

@@ -27,9 +27,9 @@ impl<E: From<Error>> Walk<'_, E> {
             let Source::Elsewhere(from) = &input.from else { continue };
             let evidence = self.evidence(run, &from.import(&input.select))?;
             let mut steps = match (from, evidence) {
-                (Elsewhere::Item { item, .. }, Evidence::Proof(proof)) => {
+                (Elsewhere::Item { item: producer, .. }, Evidence::Proof(proof)) => {
                     let root = RunRoot { run: proof.run, root: proof.root, entries: None };
-                    vec![self.step_to(root, item.clone(), depth, Kind::Imported)?]
+                    vec![self.step_to(root, producer.clone(), depth, Kind::Imported)?]
                 }
                 (Elsewhere::Checkpoint { remote, thread, .. }, Evidence::Commits(commits)) => {
                     let consumer = self.runs[run].run.run.clone();
@@ -69,6 +69,15 @@ struct Consumed<'a> {
     depth: usize,
 }
 
+impl Consumed<'_> {
+    /// Returns the step to a checkpoint.
+    fn step(&self, depth: usize, thread: &ThreadId, id: &CheckpointId, by: String) -> Next {
+        let leaf = leaf(depth, Kind::Checkpoint, self.consumer.clone());
+        let step = Step { thread: Some(thread.clone()), checkpoint: Some(id.clone()), by: Some(by), ..leaf };
+        Next { step, run: None }
+    }
+}
+
 /// The threads on the way, each verified once.
 #[derive(Default)]
 pub(super) struct Threads {
@@ -86,16 +95,7 @@ impl Threads {
         let [commit] = from.commits else { return Err(Error::NoEvidence(thread.to_string())) };
         let decoded = codec::decode(commit.as_bytes()).map_err(|_| Error::NoEvidence(thread.to_string()))?;
         let id = CheckpointId::new(decoded.entry.seq, decoded.hash);
-        let step = |depth, thread: &ThreadId, id: &CheckpointId, by: String| Next {
-            step: Step {
-                thread: Some(thread.clone()),
-                checkpoint: Some(id.clone()),
-                by: Some(by),
-                ..leaf(depth, Kind::Checkpoint, from.consumer.clone())
-            },
-            run: None,
-        };
-        let mut steps = vec![step(depth, thread, &id, decoded.entry.actor.clone())];
+        let mut steps = vec![from.step(depth, thread, &id, decoded.entry.actor.clone())];
         if let Some(tie) = decoded.entry.event.tied_run() {
             steps.push(Next { step: leaf(depth + 1, Kind::Tied, tie.id.clone()), run: None });
         }
@@ -109,7 +109,7 @@ impl Threads {
             let further = sound.lineage.iter().enumerate();
             steps.extend(further.map(|(nth, ancestor)| {
                 let source = &ancestor.source;
-                step(depth + 1 + nth, &source.thread, &source.checkpoint, ancestor.signer.fingerprint.clone())
+                from.step(depth + 1 + nth, &source.thread, &source.checkpoint, ancestor.signer.fingerprint.clone())
             }));
         }
         Ok(steps)
