@@ -28,12 +28,12 @@ use crate::sandbox;
 use serde_json::Value;
 use tokio::sync::watch;
 
-pub use super::driven::{Driven, DrivenShown};
+pub use super::drive_result::{Driven, DrivenShown};
 
-use super::alone::{self, Alone};
 use super::drive::Joining;
 use super::event::Progress;
 use super::identity::Identity;
+use super::lone_driver::{self, Alone};
 use super::machine::Machine;
 use super::record::{left, sealed};
 use super::transcript_push::{self, Upload};
@@ -271,7 +271,7 @@ impl Drivable<'_> {
         let (repository, before) = (self.repository, self.open.head().commit);
         let driver = self.joining.as_ref().map(|joining| joining.identity.id.clone());
         if self.joining.is_some()
-            && !alone::wait_for_lone_drivers(&mut self.open, repository, &mut interrupt, tell).await?
+            && !lone_driver::wait_for_lone_drivers(&mut self.open, repository, &mut interrupt, tell).await?
         {
             return Ok(Driven {
                 view: Target::own(self.open.id().clone()).view(&repository.store)?,

@@ -15,7 +15,7 @@ use crate::process::survivors;
 use crate::worktree::filters::Filters;
 use crate::worktree::host::Host;
 use crate::worktree::salvage::{self, Salvaged};
-use crate::worktree::stray;
+use crate::worktree::stray_commits;
 use crate::worktree::workspace::{Leftover, Workspace};
 
 use super::shortage::Shortage;
@@ -109,7 +109,7 @@ pub(super) fn clear_some(
 /// Saves the commits that the work of an attempt does not contain. Returns false if they are only
 /// in the worktree.
 fn save_commits(workspace: &Workspace, host: &Host, notes: &mut Vec<String>) -> Result<bool, Error> {
-    let Ok(stray) = stray::save(workspace, host) else { return Ok(false) };
+    let Ok(stray) = stray_commits::save(workspace, host) else { return Ok(false) };
     let (run, item) = (&workspace.run, &workspace.item);
     notes.extend(stray.sentences.iter().map(|sentence| format!("{item}: {sentence}")));
     let path = format::commits_path(item, workspace.attempt);

@@ -10,7 +10,6 @@
 //! (`process::confine`): by itself, in the supervisor's child, or, below bubblewrap, by a process
 //! of this program that starts it. `policy` decides what is reachable, as an `access_map`.
 
-mod above;
 mod access_map;
 mod caches;
 #[cfg(target_os = "linux")]
@@ -38,6 +37,7 @@ mod scratch;
 mod secrets;
 mod servers;
 mod settings;
+mod settings_above;
 mod shared_memory;
 mod tools;
 
@@ -386,4 +386,4 @@ errors! {
 }
 
 #[cfg(all(test, target_os = "linux"))]
-mod agreement;
+mod layer_agreement;

@@ -5,9 +5,9 @@
 //! no `.git` in the worktree is ever read.
 
 pub(super) mod changed;
+mod confined_git;
 mod excluded;
 pub(super) mod filtered;
-mod inside;
 pub mod large;
 mod outputs;
 pub(super) mod part;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::spec::AttemptSpec;
 use super::step::{Commands, Line, judge};
-use super::{CheckedFresh, Finished, Job, StoredTranscript, Verdict, furnish, protect, store_transcript};
+use super::{CheckedFresh, Job, PendingResult, StoredTranscript, Verdict, furnish, protect, store_transcript};
 use crate::git::{private_files, store};
 use crate::model::credential;
 use crate::model::digest::{Digest, Oid};
@@ -154,19 +154,19 @@ impl Commands<'_> {
         &mut self,
         workspace: &Workspace,
         verify: &[String],
-        finished: &mut Finished,
+        pending: &mut PendingResult,
     ) -> Result<Checked, Verdict> {
         let job = self.job;
         if job.check.verify_in == VerifyIn::Worktree {
             let line = Line::reading(verify, job);
-            return self.check_in_worktree(self.deadline, workspace, line, &mut finished.guard).await;
+            return self.check_in_worktree(self.deadline, workspace, line, &mut pending.guard).await;
         }
         let captured = capture::capture_part(workspace, &job.host(self.host), CaptureKind::Patch);
-        let captured = captured.map_err(|error| crate::engine::products::capture_failed(&error))?;
+        let captured = captured.map_err(|error| crate::engine::product_capture::capture_failed(&error))?;
         let patch = captured.patch.map(|patch| (patch.oid, patch.sha256));
-        finished.checked_fresh = Some(CheckedFresh { patch: patch.map(|(_, digest)| digest) });
-        finished.guard.join(captured.guard);
-        self.check_fresh(verify, patch, &mut finished.guard).await
+        pending.checked_fresh = Some(CheckedFresh { patch: patch.map(|(_, digest)| digest) });
+        pending.guard.join(captured.guard);
+        self.check_fresh(verify, patch, &mut pending.guard).await
     }
 
     /// Runs the check in a fresh worktree of the base with a patch.
@@ -217,15 +217,15 @@ impl Commands<'_> {
     }
 
     /// Runs the check before the work if the settings ask for it. It must fail.
-    pub(super) async fn expect_red(&mut self, finished: &mut Finished) -> Result<(), Verdict> {
+    pub(super) async fn expect_red(&mut self, pending: &mut PendingResult) -> Result<(), Verdict> {
         let job = self.job;
         let Some(verify) = job.spec.command.verify.as_ref().filter(|_| job.check.red_first) else { return Ok(()) };
         self.is_before = true;
-        let checked = self.check_fresh(verify, None, &mut finished.guard).await;
+        let checked = self.check_fresh(verify, None, &mut pending.guard).await;
         self.is_before = false;
         let checked = checked?;
         let exit = checked.stored.run.exit;
-        finished.result.check_before = Some(checked.stored);
+        pending.result.check_before = Some(checked.stored);
         match judge("", &checked.ended, job.spec.command.timeout) {
             Ok(()) => Err(Verdict::hopeless(format!("{NOT_RED}the check passes before the work"))),
             Err(Verdict::Failed { .. }) => match exit {

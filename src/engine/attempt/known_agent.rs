@@ -4,7 +4,7 @@ use std::io::{Cursor, Read as _};
 
 use super::result_file::shorten;
 use super::step::{Commands, Line, judge};
-use super::{Finished, Job, Verdict, blocking};
+use super::{Job, PendingResult, Verdict, blocking};
 use crate::engine::command::Resolved;
 use crate::engine::programs;
 use crate::engine::report::{Report, joined};
@@ -34,7 +34,7 @@ impl Commands<'_> {
         &mut self,
         workspace: &Workspace,
         step: &str,
-        finished: &mut Finished,
+        pending: &mut PendingResult,
     ) -> (Result<Ended, agent::Error>, Result<(), Verdict>) {
         let job = self.job;
         let from = self.transcript.written();
@@ -49,7 +49,7 @@ impl Commands<'_> {
             Ok(report) => report,
             Err(verdict) => return (ended, judged.and(Err(verdict))),
         };
-        record_claims(job, finished, report.claims());
+        record_claims(job, pending, report.claims());
         (ended, verdict(preset, step, report.error.as_deref(), &end, judged))
     }
 
@@ -63,18 +63,18 @@ impl Commands<'_> {
 }
 
 /// Adds the claims of one command, and notes the actions that it was denied.
-fn record_claims(job: &Job, finished: &mut Finished, claims: Option<Reported>) {
+fn record_claims(job: &Job, pending: &mut PendingResult, claims: Option<Reported>) {
     let Some(mut claims) = claims else { return };
     claims.texts().for_each(|text| *text = shorten(text));
     if let Some(denied) = claims.permission_denials {
         let actions = if denied == 1 { "action" } else { "actions" };
-        finished
+        pending
             .result
             .notes
             .push(format!("{}: the agent was denied {denied} {actions} for lack of a permission", job.spec.item));
     }
-    finished.reported = joined(finished.reported.take(), Some(claims));
-    finished.result.claims.clone_from(&finished.reported);
+    pending.reported = joined(pending.reported.take(), Some(claims));
+    pending.result.claims.clone_from(&pending.reported);
 }
 
 /// Returns the verdict on an agent that reports an error or whose command failed.

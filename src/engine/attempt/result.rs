@@ -89,7 +89,7 @@ pub(super) struct CheckedFresh {
 }
 
 /// The state of an attempt while it runs.
-pub(in crate::engine) struct Finished {
+pub(in crate::engine) struct PendingResult {
     pub(in crate::engine) result: AttemptResult,
     /// The patch that was checked in a fresh worktree.
     pub(super) checked_fresh: Option<CheckedFresh>,
@@ -157,7 +157,7 @@ impl Ended {
     }
 }
 
-impl Finished {
+impl PendingResult {
     /// Returns the state of an attempt that has not begun.
     pub(super) fn not_begun(job: &Job) -> Self {
         let result = AttemptResult::not_begun(job.spec.run.clone(), job.spec.item.clone(), job.spec.attempt);

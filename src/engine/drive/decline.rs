@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use crate::engine::end_entries::Batch;
 use crate::engine::event::Progress;
-use crate::engine::outcome::Batch;
 use crate::engine::prepare::Unready;
 use crate::model::beat::{Declined, MOST_DECLINED};
 use crate::model::driver::MAX_TEXT;

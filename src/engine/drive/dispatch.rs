@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::engine::attempt::spec::AttemptSpec;
+use crate::engine::end_entries::Batch;
 use crate::engine::event::Progress;
-use crate::engine::outcome::Batch;
 use crate::engine::prepare::{self, Prepared};
 use crate::engine::slots::{Claim, HeldSlots, Ticket};
-use crate::engine::{command, products};
+use crate::engine::{command, product_capture};
 use crate::model::entry::Event;
 use crate::model::item_index::ItemIndex;
 use crate::model::time::Moment;
@@ -15,7 +15,7 @@ use crate::run::operate::NewEntry;
 use crate::run::operate::via::Via;
 use crate::worktree::workspace::Workspace;
 
-use super::{Claimed, Driver, Error, trouble};
+use super::{Claimed, Driver, Error, remote_trouble};
 
 /// An item to dispatch whose slots are taken.
 pub(super) struct Queued {
@@ -56,7 +56,12 @@ impl Driver<'_> {
                         self.record_holder(&slots, &spec)?;
                         let found = self.machine.reusable.as_mut().and_then(|all| {
                             all.find(spec.base, &fired, &|products: &_| {
-                                products::fit(&self.machine.host, &self.machine.schemas, &spec.promised, products)
+                                product_capture::fit(
+                                    &self.machine.host,
+                                    &self.machine.schemas,
+                                    &spec.promised,
+                                    products,
+                                )
                             })
                         });
                         if let Some(all) = self.machine.reusable.as_ref().filter(|_| found.is_none()) {
@@ -76,7 +81,7 @@ impl Driver<'_> {
             let ahead = if self.short.is_none() { self.claim_ahead(concurrency, &mut batch) } else { Vec::new() };
             if let Err(error) = self.record(&batch.entries) {
                 // A claim whose answer was lost may have been accepted, or may be later.
-                if !trouble::is_raced(&error) {
+                if !remote_trouble::is_raced(&error) {
                     self.keep_unsure(jobs, ahead);
                 }
                 return Err(error);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::engine::event::Progress;
-use crate::engine::finished::Finished;
+use crate::engine::finished_attempt::FinishedAttempt;
 use crate::engine::record::left;
 use crate::engine::transcript_refs;
 use crate::ledger::chain;
@@ -20,7 +20,7 @@ const MAX_WAIT: Duration = Duration::from_millis(10);
 impl Driver<'_> {
     pub(super) async fn interrupted(
         &mut self,
-        finished: &mut mpsc::UnboundedReceiver<Finished>,
+        finished: &mut mpsc::UnboundedReceiver<FinishedAttempt>,
     ) -> Result<Settled, Error> {
         let batch = self.end_all(finished).await;
         self.reconcile(batch)?;
@@ -33,7 +33,7 @@ impl Driver<'_> {
     /// again.
     ///
     /// Worktrees with unsaved work or unrecorded products stay; the next driver salvages them.
-    pub(super) async fn abandon(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) {
+    pub(super) async fn abandon(&mut self, finished: &mut mpsc::UnboundedReceiver<FinishedAttempt>) {
         let reports = self.end_all(finished).await;
         // The first error is reported, not this one.
         let filed = transcript_refs::add_all(self.run, &reports).is_ok();
@@ -62,9 +62,9 @@ impl Driver<'_> {
     /// together cost as much as one. It waits no longer than one recording takes.
     pub(super) async fn collect_more(
         &self,
-        first: Finished,
-        finished: &mut mpsc::UnboundedReceiver<Finished>,
-    ) -> Vec<Finished> {
+        first: FinishedAttempt,
+        finished: &mut mpsc::UnboundedReceiver<FinishedAttempt>,
+    ) -> Vec<FinishedAttempt> {
         let deadline = tokio::time::Instant::now() + self.append_time.min(MAX_WAIT);
         let mut batch = vec![first];
         while batch.len() < self.running.len() {
@@ -110,7 +110,7 @@ impl Driver<'_> {
     pub(super) async fn gather(
         &mut self,
         pause: Duration,
-        finished: &mut mpsc::UnboundedReceiver<Finished>,
+        finished: &mut mpsc::UnboundedReceiver<FinishedAttempt>,
         interrupt: &mut watch::Receiver<bool>,
     ) -> Result<(), Error> {
         tokio::select! {
@@ -123,7 +123,7 @@ impl Driver<'_> {
         }
     }
 
-    async fn end_all(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) -> Vec<Finished> {
+    async fn end_all(&mut self, finished: &mut mpsc::UnboundedReceiver<FinishedAttempt>) -> Vec<FinishedAttempt> {
         for running in self.running.values() {
             running.cancel.send_replace(true);
         }

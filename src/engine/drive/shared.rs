@@ -6,9 +6,9 @@
 use crate::clock::since_boot;
 use crate::engine::attempt::spec::AttemptSpec;
 use crate::engine::beat::{self, Beats, Pulse};
+use crate::engine::end_entries::Batch;
 use crate::engine::event::Progress;
 use crate::engine::identity::Identity;
-use crate::engine::outcome::Batch;
 use crate::engine::silence::Silence;
 use crate::engine::slots::HeldSlots;
 use crate::engine::transcript_push::Upload;
@@ -32,9 +32,9 @@ use crate::run::operate::{self, NewEntry, OpenRun, sharing};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use super::ahead::Waits;
-use super::slow;
-use super::trouble::Trouble;
+use super::claim_ahead::Waits;
+use super::remote_trouble::Trouble;
+use super::slow_push;
 use super::{Driver, Error};
 
 /// How often to read the remote, unless there are many drivers or short times.
@@ -141,7 +141,7 @@ impl Colleagues {
         };
         let beats = passing::insist(|| Beats::start(pulse.clone()), |why| beat::is_passing(why));
         let beats = beats.map_err(Error::Beat)?;
-        let new = if run.state.shared.is_none() { slow::allowing_for(&beats, new, tell) } else { new };
+        let new = if run.state.shared.is_none() { slow_push::allowing_for(&beats, new, tell) } else { new };
         while run.state.shared.is_none() {
             match passing::insist(
                 || run.record(&[NewEntry::plain(Event::RunShared(new))]),

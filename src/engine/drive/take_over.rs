@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::engine::beat::beat_ref;
+use crate::engine::end_entries::Batch;
 use crate::engine::event::Progress;
-use crate::engine::outcome::Batch;
 use crate::engine::silence::{Sight, Silence};
 use crate::git::tip::Move;
 use crate::ledger::beat;

@@ -10,7 +10,7 @@ use gix::bstr::{BStr, BString, ByteSlice as _};
 use gix::index::entry::Mode;
 
 use super::Error;
-use super::inside;
+use super::confined_git;
 use super::part::Part;
 use super::tree::{Scratch, refusal};
 use crate::git::listing::push_entry;
@@ -68,7 +68,7 @@ pub(crate) fn convert(
     failing: Failing,
 ) -> Result<Converted, Error> {
     match &part.host.filters {
-        Filters::Inside(within) if !paths.is_empty() => inside::run(part, scratch, within, paths, failing),
+        Filters::Inside(within) if !paths.is_empty() => confined_git::run(part, scratch, within, paths, failing),
         _ => Ok(Converted::new()),
     }
 }

@@ -7,7 +7,7 @@ use crate::worktree::workspace::Workspace;
 use super::attempt::{AttemptResult, Ended, Verdict};
 
 /// The result of an attempt, taken over by the driver.
-pub(super) struct Finished {
+pub(super) struct FinishedAttempt {
     pub(super) at: ItemIndex,
     pub(super) result: AttemptResult,
     /// The worktree, if it was executed in this process.
@@ -16,7 +16,7 @@ pub(super) struct Finished {
     _kept: KeepGuard,
 }
 
-impl Finished {
+impl FinishedAttempt {
     /// Takes over the result of an attempt and its objects.
     pub(super) fn take_over(store: &Store, at: ItemIndex, ended: Ended) -> Self {
         let Ended { mut result, spent } = ended;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::engine::finished::Finished;
-use crate::engine::outcome::Batch;
+use crate::engine::end_entries::Batch;
+use crate::engine::finished_attempt::FinishedAttempt;
 use crate::engine::prepare::{self, Prepared};
 use crate::engine::slots::Claim;
 use crate::model::driver::DriverId;
@@ -55,7 +55,7 @@ impl Waits {
         until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
     }
 
-    pub(super) fn ended(&mut self, finished: &[Finished]) {
+    pub(super) fn ended(&mut self, finished: &[FinishedAttempt]) {
         self.since.get_or_insert_with(Instant::now);
         for one in finished {
             self.length = mean(self.length, Duration::from_millis(one.result.duration_ms));

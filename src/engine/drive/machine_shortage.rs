@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use crate::engine::attempt::Verdict;
 use crate::engine::event::Progress;
-use crate::engine::finished::Finished;
+use crate::engine::finished_attempt::FinishedAttempt;
 use crate::engine::recover;
 use crate::engine::shortage::{self, Shortage};
 use crate::model::causes::in_words;
@@ -79,7 +79,7 @@ impl Driver<'_> {
     }
 
     /// Records what the end of an attempt shows about this machine.
-    pub(super) fn note_shortage(&mut self, finished: &Finished) {
+    pub(super) fn note_shortage(&mut self, finished: &FinishedAttempt) {
         let result = &finished.result;
         let Verdict::Shortage(reason) = &result.verdict else {
             if result.verdict != Verdict::Interrupted
