@@ -370,22 +370,14 @@ fn show_tails(view: &View, work: &Work, repository: &Repository, output: &mut Ou
 
 /// Prints hints about items that are not done or red.
 fn advise(view: &View, repository: &Repository, output: &mut Output) {
-    if let Some(at) = view
-        .state
-        .items
-        .indices()
-        .find(|at| view.state.is_red(*at))
-        .filter(|at| piece::has_transcript(view, &view.state.graph.item(*at).id))
-    {
+    let state = &view.state;
+    let red = state.items.indices().find(|at| state.is_red(*at));
+    if let Some(at) = red.filter(|at| piece::has_transcript(view, &state.graph.item(*at).id)) {
         output.hint(&hints::cat(format_args!("{}/{}:transcript", view.run, view.state.graph.item(at).id)));
     }
     // Replaced items are not retried.
-    if let Some(at) = view
-        .state
-        .items
-        .indices()
-        .find(|at| view.state.items[*at].phase == Phase::Failed && !view.state.is_superseded(*at))
-    {
+    let mut failed = state.items.indices().filter(|at| state.items[*at].phase == Phase::Failed);
+    if let Some(at) = failed.find(|at| !state.is_superseded(*at)) {
         let item = view.state.graph.item(at);
         let id = &item.id;
         if let Some((on, _)) = view.state.lacks(at) {

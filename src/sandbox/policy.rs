@@ -211,18 +211,8 @@ impl ExecutorPolicy {
         let is_given =
             !more.readable.is_empty() || !more.writable.is_empty() || !private.is_empty() || more.home == Home::Real;
         let shares = is_given || around.worked.iter().any(|folder| reaches(&map, folder));
-        Ok(Self {
-            map,
-            given,
-            at_home,
-            caches,
-            private,
-            home,
-            trees: around.trees.clone(),
-            homes_and_trees,
-            secrets,
-            shares,
-        })
+        let trees = around.trees.clone();
+        Ok(Self { map, given, at_home, caches, private, home, trees, homes_and_trees, secrets, shares })
     }
 }
 
@@ -351,9 +341,9 @@ fn keep_apart(map: &mut AccessMap, around: &Surroundings, real: Option<&Path>) {
 /// Hides files that we may read and most users may not.
 ///
 /// A setting that names a program folder grants all of it except the secrets of a home directory.
-fn hide_by_mode(map: &mut AccessMap, files: &[PathBuf], mode: &[PathBuf]) {
+fn hide_by_mode(map: &mut AccessMap, files: &[PathBuf], configured: &[PathBuf]) {
     for file in files {
-        if file.starts_with(SETTINGS) || !mode.iter().any(|folder| file.starts_with(folder)) {
+        if file.starts_with(SETTINGS) || !configured.iter().any(|folder| file.starts_with(folder)) {
             map.set(file, Access::Hidden);
         }
     }

@@ -143,10 +143,8 @@ impl Colleagues {
         let beats = beats.map_err(Error::Beat)?;
         let new = if run.state.shared.is_none() { slow_push::allowing_for(&beats, new, tell) } else { new };
         while run.state.shared.is_none() {
-            match passing::insist(
-                || run.record(&[NewEntry::plain(Event::RunShared(new))]),
-                |error| operate::Error::is_of_remote(error) && !error.is_raced(),
-            ) {
+            let share = || run.record(&[NewEntry::plain(Event::RunShared(new))]);
+            match passing::insist(share, |error| operate::Error::is_of_remote(error) && !error.is_raced()) {
                 // Another driver may have shared it.
                 Err(operate::Error::Raced) => {}
                 recorded => drop(recorded?),
@@ -350,15 +348,9 @@ impl Driver<'_> {
             None => BTreeSet::new(),
         };
         let ended: BTreeSet<ItemIndex> = self.ended.iter().map(|finished| finished.at).collect();
-        let lost: Vec<ItemIndex> = self
-            .run
-            .state
-            .items
-            .indices()
-            .filter(|at| {
-                self.is_ours(*at) && !(self.running.contains_key(at) || claimed.contains(at) || ended.contains(at))
-            })
-            .collect();
+        let own = self.run.state.items.indices().filter(|at| self.is_ours(*at));
+        let unknown = own.filter(|at| !(claimed.contains(at) || ended.contains(at)));
+        let lost: Vec<ItemIndex> = unknown.filter(|at| !self.running.contains_key(at)).collect();
         if lost.is_empty() {
             return Ok(());
         }
