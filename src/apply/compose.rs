@@ -23,7 +23,7 @@ pub struct Composer {
 }
 
 impl Composer {
-    /// `aside` is the store for new trees; it also sees the run's objects.
+    /// `store` is the one for new trees; it also sees the run's objects.
     pub fn new(store: &Store, run: Rc<VerifiedRun>) -> Result<Self, Error> {
         let base = run.state.submitted.base;
         if !store.contains(base) {

@@ -81,7 +81,7 @@ impl Named {
     }
 }
 
-/// Parses the item from a message that [`of`] wrote.
+/// Parses the item from a message that [`compose`] wrote.
 pub(super) fn read_trailers(message: &str) -> Option<Named> {
     let value = |key| message.lines().rev().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
     let resolved = value(RESOLVED).and_then(|value| {

@@ -104,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         applied => applied,
     };
     let applied = applied.map_err(|error| refused(error, &target.name()))?;
-    for line in applied.messages.iter().flat_map(|of_hook| of_hook.lines()) {
+    for line in applied.messages.iter().flat_map(|output_of_hook| output_of_hook.lines()) {
         output.note(line);
     }
     if output.json {

@@ -322,7 +322,7 @@ impl Output {
     }
 }
 
-/// Wraps a message on a terminal; `taken` is the width of the heading. Hints are not wrapped, so
+/// Wraps a message on a terminal; `used` is the width of the heading. Hints are not wrapped, so
 /// that they can be pasted.
 fn broken(text: &str, used: usize) -> String {
     if !io::stderr().is_terminal() {

@@ -99,6 +99,7 @@ impl Surroundings {
 #[serde(deny_unknown_fields)]
 pub struct More {
     /// The requested level of confinement.
+    #[serde(rename = "asked")]
     pub mode: Asked,
     /// The kind of home directory.
     pub home: Home,
@@ -107,6 +108,7 @@ pub struct More {
     /// Absolute writable paths.
     pub writable: Vec<PathBuf>,
     /// Files that the configured command lines name.
+    #[serde(rename = "named")]
     pub line_paths: Vec<PathBuf>,
     /// Folders and files of which each attempt gets a private copy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -80,7 +80,7 @@ pub(super) fn secrets_of(
 }
 
 /// Returns the entries below a folder whose modes lack all of `bits`: private ones, which root, or
-/// their owner, can read. Does not search folders in `apart`.
+/// their owner, can read. Does not search folders in `excluded`.
 pub(super) fn kept_by_mode(top: &Path, bits: u32, most: usize, excluded: &[PathBuf]) -> Vec<PathBuf> {
     let user = rustix::process::geteuid();
     search(
@@ -107,7 +107,7 @@ pub(super) fn umask() -> u32 {
 }
 
 /// Returns the secrets beside programs: by name, or by a mode stricter than that of `programs`.
-/// Does not search folders in `apart`.
+/// Does not search folders that `is_excluded` selects.
 pub(super) fn beside_programs(whole: &Path, programs: &Path, is_excluded: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let is_open = is_open(programs);
     let above = whole.components().count();
@@ -125,7 +125,8 @@ pub(super) fn beside_programs(whole: &Path, programs: &Path, is_excluded: impl F
 }
 
 /// Returns the secrets in a tool's folder: by name, and files that others may not read although
-/// they may read the folder. Searches [`NAMED_DEPTH`] levels, without folders in `apart`.
+/// they may read the folder. Searches [`NAMED_DEPTH`] levels, without folders that
+/// `is_excluded` selects.
 pub(super) fn in_tool(tool: &Path, is_excluded: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let is_open = is_open(tool);
     let above = tool.components().count();
@@ -159,7 +160,7 @@ fn has_private_key(file: &Path) -> bool {
 }
 
 /// Searches at most `most` entries below a folder, breadth first. Skips the contents of found
-/// folders and folders in `apart`.
+/// folders and folders that `is_excluded` selects.
 pub(super) fn search(
     top: &Path,
     most: usize,

@@ -40,7 +40,7 @@ impl Config {
         }
     }
 
-    /// Copies settings from the scopes that `wanted` selects.
+    /// Copies settings from the scopes that `is_included` selects.
     pub(super) fn conversions(
         &mut self,
         store: &Store,

@@ -311,7 +311,8 @@ impl Filter {
     }
 }
 
-/// Returns the filters of the scopes that `wanted` selects, without git-lfs's if that is disabled.
+/// Returns the filters of the scopes that `is_included` selects, without git-lfs's if that is
+/// disabled.
 ///
 /// Sections with one name form one filter; the last value of each setting counts.
 fn filters(host: &Host, store: &Store, is_included: impl Fn(Source) -> bool) -> Vec<Filter> {
