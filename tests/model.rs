@@ -86,7 +86,7 @@ pub(crate) fn submitted(items: &[Made]) -> RunState {
         items: items.iter().enumerate().map(item).collect(),
     };
     let submitted = RunSubmitted {
-        plan: Product::of(b"plan", gix::hash::Kind::Sha1).unwrap(),
+        plan: Product::from_bytes(b"plan", gix::hash::Kind::Sha1).unwrap(),
         artifacts: BTreeMap::new(),
         rules: None,
         pipelines: BTreeMap::new(),
@@ -106,7 +106,7 @@ pub(crate) fn base() -> Oid {
 }
 
 pub(crate) fn fired(at: usize, attempt: u32) -> Event {
-    let manifest = Product::of(b"manifest", gix::hash::Kind::Sha1).unwrap();
+    let manifest = Product::from_bytes(b"manifest", gix::hash::Kind::Sha1).unwrap();
     Event::ItemFired(ItemFired::new(name(at), attempt, manifest, BTreeMap::new()))
 }
 

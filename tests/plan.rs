@@ -83,7 +83,7 @@ fn the_worked_examples_are_valid() {
     assert!(apply.depends_on.is_empty());
     assert_eq!(apply.dependencies(), [ItemId::parse("edit-a").unwrap()]);
     assert_eq!(apply.to_json()["depends_on"], json!(["edit-a"]));
-    assert_eq!(Digest::of(handoff.bytes()), Digest::of(HANDOFF.as_bytes()));
+    assert_eq!(Digest::compute(handoff.bytes()), Digest::compute(HANDOFF.as_bytes()));
     assert_eq!(&parse(HANDOFF.as_bytes()).unwrap(), handoff.plan());
 }
 

@@ -62,7 +62,7 @@ impl Recording {
     pub(crate) fn done(&self, item: &Item, attempt: u32, report: Option<&[u8]>) -> NewEntry {
         let product = |bytes: &[u8]| {
             let oid = self.open.store().write_blob(bytes).expect("the product is written");
-            let product = Product { sha256: Digest::of(bytes), oid, size: bytes.len() as u64 };
+            let product = Product { sha256: Digest::compute(bytes), oid, size: bytes.len() as u64 };
             ("outputs/report".parse().expect("a plain key"), product)
         };
         NewEntry::plain(Event::ItemReconciled(ItemReconciled {

@@ -37,11 +37,11 @@ pub struct Answer<'a> {
 impl<'a> Answer<'a> {
     /// Creates the answer to `--abort`.
     pub fn aborted(run: &'a RunId, nothing: &'a Applied, is_back: bool) -> Self {
-        Self { applied: false, aborted: Some(is_back), ..Self::of(run, nothing) }
+        Self { applied: false, aborted: Some(is_back), ..Self::new(run, nothing) }
     }
 
     /// Creates the answer for an applied run.
-    pub fn of(run: &'a RunId, applied: &'a Applied) -> Self {
+    pub fn new(run: &'a RunId, applied: &'a Applied) -> Self {
         let refused = !applied.conflicts.is_empty();
         Self {
             run,

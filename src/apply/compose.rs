@@ -23,13 +23,13 @@ pub struct Composer {
 }
 
 impl Composer {
-    /// `aside` is the store for new trees; it also sees the run's objects.
-    pub fn new(aside: &Store, run: Rc<VerifiedRun>) -> Result<Self, Error> {
+    /// `store` is the one for new trees; it also sees the run's objects.
+    pub fn new(store: &Store, run: Rc<VerifiedRun>) -> Result<Self, Error> {
         let base = run.state.submitted.base;
-        if !aside.contains(base) {
+        if !store.contains(base) {
             return Err(Error::NoBase(base));
         }
-        Ok(Self { store: aside.clone(), run, scratch: Scratch::new(aside, base)?, known: BTreeMap::new() })
+        Ok(Self { store: store.clone(), run, scratch: Scratch::new(store, base)?, known: BTreeMap::new() })
     }
 
     /// Returns the run.

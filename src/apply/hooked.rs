@@ -56,14 +56,14 @@ impl Changed {
 impl Hooked<'_> {
     /// Creates the commits, moves the branch and runs `post-commit`.
     pub(super) fn finish(&self, branch: &str, applied: &mut Applied) -> Result<(), Error> {
-        let (tip, changed) = self.make(&mut applied.steps, &mut applied.said)?;
+        let (tip, changed) = self.make(&mut applied.steps, &mut applied.messages)?;
         self.store.sync()?;
         // A crash here leaves the changes in the index, ready to commit.
         if let Err(error) = refs::move_branch(self.store, branch, Some(self.head), tip, &reason(self.run)) {
             return Err(changed.back(error.into()));
         }
         // The commits exist, whatever this hook returns.
-        applied.said.push(self.hooks.tell(hook::POST_COMMIT).unwrap_or_else(|error| error.to_string()));
+        applied.messages.push(self.hooks.tell(hook::POST_COMMIT).unwrap_or_else(|error| error.to_string()));
         Ok(())
     }
 
@@ -71,20 +71,20 @@ impl Hooked<'_> {
     /// the last, to which no ref points yet.
     ///
     /// After an error everything is restored.
-    fn make(&self, steps: &mut [Step], said: &mut Vec<String>) -> Result<(Oid, Changed), Error> {
+    fn make(&self, steps: &mut [Step], messages: &mut Vec<String>) -> Result<(Oid, Changed), Error> {
         // An index with conflicts has no tree.
         let before = Before::look(self.store, self.head).map_err(|error| match error {
             restore_worktree::Error::Git(inner) => checkout_error(inner.into()),
             other => other.into(),
         })?;
         let mut changed = Changed { before, touched: BTreeSet::new(), there: BTreeSet::new() };
-        match self.make_all(steps, &mut changed, said) {
+        match self.make_all(steps, &mut changed, messages) {
             Ok(tip) => Ok((tip, changed)),
             Err(error) => Err(changed.back(error)),
         }
     }
 
-    fn make_all(&self, steps: &mut [Step], changed: &mut Changed, said: &mut Vec<String>) -> Result<Oid, Error> {
+    fn make_all(&self, steps: &mut [Step], changed: &mut Changed, messages: &mut Vec<String>) -> Result<Oid, Error> {
         let (mut at, mut tip) = (self.head, self.head);
         let ranges = commits(steps);
         for range in &ranges {
@@ -98,7 +98,8 @@ impl Hooked<'_> {
             changed.touched.extend(changed.before.between(at, tree)?.difference(&there).cloned());
             changed.there.extend(there);
             at = tree;
-            let message = passed(self.store, self.hooks, tree, &message::of(self.run, together, self.own), said)?;
+            let message =
+                passed(self.store, self.hooks, tree, &message::compose(self.run, together, self.own), messages)?;
             tip = merge::commit(self.store, tree, tip, &message).map_err(Error::Commit)?;
             together.iter_mut().for_each(|step| step.commit = Some(tip));
         }
@@ -120,7 +121,7 @@ pub(super) fn passed(
     hooks: &Hooks,
     tree: Oid,
     message: &str,
-    said: &mut Vec<String>,
+    messages: &mut Vec<String>,
 ) -> Result<String, Error> {
     let path = store.git_dir().join(MESSAGE_FILE);
     fs::write(&path, message).map_err(Error::MessageFile)?;
@@ -132,7 +133,7 @@ pub(super) fn passed(
     for (name, arguments) in
         [(hook::PRE_COMMIT, &[][..]), (hook::PREPARE_MESSAGE, &[file, OsStr::new("message")]), (hook::MESSAGE, &[file])]
     {
-        said.push(hooks.run(name, arguments)?);
+        messages.push(hooks.run(name, arguments)?);
         // A commit that names a product must contain exactly its bytes.
         if hooks.shown()? != tree.to_string() {
             return Err(Error::HookIndex(name));

@@ -30,7 +30,7 @@ impl Message {
 }
 
 /// Returns the message of a commit of one or more items.
-pub(super) fn of(run: &RunId, steps: &[Step], own: Option<&Message>) -> String {
+pub(super) fn compose(run: &RunId, steps: &[Step], own: Option<&Message>) -> String {
     let mut trailers = String::new();
     // A resolved item differs from its product, so a separate line names it that does not claim the
     // product.
@@ -81,16 +81,15 @@ impl Named {
     }
 }
 
-/// Parses the item from a message that [`of`] wrote.
-pub(super) fn named(message: &str) -> Option<Named> {
+/// Parses the item from a message that [`compose`] wrote.
+pub(super) fn read_trailers(message: &str) -> Option<Named> {
     let value = |key| message.lines().rev().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
     let resolved = value(RESOLVED).and_then(|value| {
         let (name, product) = value.split_once(' ')?;
         let (run, item) = name.split_once('/')?;
         Some((run, item, product))
     });
-    let claimed = || Some((value(RUN)?, value(ITEM)?, value(PRODUCT)?));
-    let (run, item, product) = resolved.or_else(claimed)?;
+    let (run, item, product) = resolved.or_else(|| Some((value(RUN)?, value(ITEM)?, value(PRODUCT)?)))?;
     let (run, item, product) = (run.parse().ok()?, item.parse().ok()?, product.parse().ok()?);
     Some(Named { run, item, product, resolved: resolved.is_some() })
 }
@@ -113,8 +112,8 @@ fn subject(run: &RunId, steps: &[Step]) -> String {
 /// Appends trailers to a text, in one block with its own trailers, so that git reads all of them.
 fn with_trailers(text: &str, trailers: &str) -> String {
     let last = text.rsplit_once("\n\n").map(|(_, last)| last);
-    let apart = if last.is_some_and(is_trailers) { "\n" } else { "\n\n" };
-    format!("{text}{apart}{trailers}")
+    let separator = if last.is_some_and(is_trailers) { "\n" } else { "\n\n" };
+    format!("{text}{separator}{trailers}")
 }
 
 /// Returns true if a paragraph consists of trailers and their continuation lines.
@@ -132,11 +131,13 @@ fn is_token(key: &str) -> bool {
 
 /// Returns the lines that could be read as our trailers, anywhere in the text.
 pub(super) fn claims(text: &str) -> Vec<&str> {
-    let is_ours = |line: &&str| {
-        let key = line.split_once(':').map(|(key, _)| key.trim_end().to_ascii_lowercase());
-        key.is_some_and(|key| key.starts_with(OURS) && is_token(&key))
-    };
-    text.lines().map(str::trim).filter(is_ours).collect()
+    text.lines()
+        .map(str::trim)
+        .filter(|line| {
+            let key = line.split_once(':').map(|(key, _)| key.trim_end().to_ascii_lowercase());
+            key.is_some_and(|key| key.starts_with(OURS) && is_token(&key))
+        })
+        .collect()
 }
 
 /// Strips white space as `git stripspace` does.
@@ -177,7 +178,6 @@ mod tests {
 
     #[test]
     fn trailers_that_a_message_ends_with_stay_trailers() {
-        let put = |text: &str| with_trailers(Message::new(&[text]).unwrap().0.as_str(), "Handoff-Run: r\n");
         assert_eq!(put("Fix"), "Fix\n\nHandoff-Run: r\n");
         assert_eq!(put("Fix: it"), "Fix: it\n\nHandoff-Run: r\n");
         assert_eq!(put("Fix \n\n\n\nWhy\n\n"), "Fix\n\nWhy\n\nHandoff-Run: r\n");
@@ -186,5 +186,9 @@ mod tests {
             "Fix\n\nSigned-off-by: A\n B\nAcked-by: C\nHandoff-Run: r\n"
         );
         assert_eq!(put("Fix\n\nSigned-off-by: A\nnot one"), "Fix\n\nSigned-off-by: A\nnot one\n\nHandoff-Run: r\n");
+    }
+
+    fn put(text: &str) -> String {
+        with_trailers(Message::new(&[text]).unwrap().0.as_str(), "Handoff-Run: r\n")
     }
 }

@@ -174,7 +174,7 @@ pub struct Applied {
     /// The short name of the branch that moved, or `HEAD` if it is detached.
     pub moved: Option<String>,
     /// The output of hooks.
-    pub said: Vec<String>,
+    pub messages: Vec<String>,
     /// The plan of a dry run.
     pub planned: Option<Vec<Planned>>,
     /// Changes to submodules, which are not applied.
@@ -189,13 +189,7 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
     }
     let chosen = parts::chosen(view, request.item)?;
     if !request.allow_red {
-        let red = parts::red(view, &chosen, request.without_protected);
-        if !red.is_empty() {
-            let at = |id: &ItemId| view.state.graph.position(id).expect("the run has it");
-            let are_clearable = red.iter().all(|id| view.state.items[at(id)].clearable);
-            let changes = red.iter().flat_map(|id| view.state.items[at(id)].protected.clone()).collect();
-            return Err(if are_clearable { Error::ProtectedChanged(red, changes) } else { Error::Red(red) });
-        }
+        refuse_red(view, parts::red(view, &chosen, request.without_protected))?;
     }
     let base = view.state.submitted.base;
     if !store.contains(base) {
@@ -226,8 +220,8 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
             return Err(Error::Commits(count));
         }
         let selection = picks::Selection { store, scratch: &scratch, run, parts: &parts, head, message };
-        let applied = threeway::begin(&selection, request.hooks)?;
-        return Ok(Applied { submodules, ..applied });
+        let begun = threeway::begin(&selection, request.hooks)?;
+        return Ok(Applied { submodules, ..begun });
     }
     let changed = applied.conflicts.is_empty() && applied.steps.iter().any(|step| step.changed);
     if changed {
@@ -243,6 +237,20 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
         target.finish(store, &view.run, request, message, &mut applied)?;
     }
     Ok(Applied { submodules, ..applied })
+}
+
+/// Fails if there are red items.
+fn refuse_red(view: &View, red: Vec<ItemId>) -> Result<(), Error> {
+    if red.is_empty() {
+        return Ok(());
+    }
+    let places = red.iter().map(|id| view.state.graph.position(id).expect("the run has it"));
+    let items: Vec<_> = places.map(|at| &view.state.items[at]).collect();
+    if items.iter().all(|item| item.clearable) {
+        let changes = items.iter().flat_map(|item| item.protected.clone()).collect();
+        return Err(Error::ProtectedChanged(red, changes));
+    }
+    Err(Error::Red(red))
 }
 
 /// Fails if the changes affect files that a program runs by itself.
@@ -285,8 +293,8 @@ fn checkout_error(error: work_tree::Error) -> Error {
 
 /// Names items as the subject of a sentence.
 fn are(items: &[ItemId]) -> String {
-    let named: Vec<String> = items.iter().map(|item| format!("{:?}", item.as_str())).collect();
-    format!("{} {}", named.join(", "), if items.len() == 1 { "is" } else { "are" })
+    let names: Vec<String> = items.iter().map(|item| format!("{:?}", item.as_str())).collect();
+    format!("{} {}", names.join(", "), if items.len() == 1 { "is" } else { "are" })
 }
 
 errors! {

@@ -72,27 +72,25 @@ pub(super) type Parts = Vec<(ItemIndex, Part)>;
 /// Returns the items to apply: producers before consumers, otherwise in plan order.
 pub(super) fn chosen(view: &View, only: Option<ItemIndex>) -> Result<Vec<ItemIndex>, Error> {
     let state = &view.state;
-    let has_patch = |at: ItemIndex| state.items[at].products.contains_key(&ProductKey::Patch);
     if let Some(at) = only {
-        let id = || state.graph.item(at).id.clone();
         return match state.items[at].phase {
-            Phase::Done if has_patch(at) => Ok(vec![at]),
+            Phase::Done if state.items[at].products.contains_key(&ProductKey::Patch) => Ok(vec![at]),
             // Its changes belong to other repositories and are reported.
             Phase::Done if submodules::named_like_one(view, at).next().is_some() => Ok(Vec::new()),
-            Phase::Done => Err(Error::NoPatch(id())),
-            _ => Err(Error::NotDone(id(), state.status(at))),
+            Phase::Done => Err(Error::NoPatch(state.graph.item(at).id.clone())),
+            _ => Err(Error::NotDone(state.graph.item(at).id.clone(), state.status(at))),
         };
     }
-    Ok(done(view).filter(|at| has_patch(*at)).collect())
+    Ok(done(view).filter(|at| state.items[*at].products.contains_key(&ProductKey::Patch)).collect())
 }
 
 /// Returns the items that are done, in the same order. A superseded item is contained in its
 /// successor's patch.
 pub(super) fn done(view: &View) -> impl Iterator<Item = ItemIndex> {
     let state = &view.state;
-    let is_newest = |at: ItemIndex| state.newest(&state.graph.item(at).id) == Some(at);
-    let done = move |at: &ItemIndex| state.items[*at].phase == Phase::Done && is_newest(*at);
-    state.graph.order().into_iter().filter(done)
+    state.graph.order().into_iter().filter(move |at| {
+        state.items[*at].phase == Phase::Done && (state.newest(&state.graph.item(*at).id) == Some(*at))
+    })
 }
 
 /// Returns the red items among the chosen ones and all that they build on. Ignores items that are
@@ -100,11 +98,10 @@ pub(super) fn done(view: &View) -> impl Iterator<Item = ItemIndex> {
 pub(super) fn red(view: &View, chosen: &[ItemIndex], without_protected: bool) -> Vec<ItemId> {
     let below = chosen.iter().flat_map(|at| view.state.built_upon(*at));
     let all: BTreeSet<ItemIndex> = below.chain(chosen.iter().copied()).collect();
-    let is_red = |at: &ItemIndex| {
+    let red = all.into_iter().filter(|at| {
         let item = &view.state.items[*at];
         item.red && !(item.clearable && without_protected)
-    };
-    let red = all.into_iter().filter(is_red);
+    });
     red.map(|at| view.state.graph.item(at).id.clone()).collect()
 }
 
@@ -117,19 +114,19 @@ pub(super) fn read(
     without_protected: bool,
 ) -> Result<Parts, Error> {
     let given: BTreeSet<ItemIndex> = chosen.iter().flat_map(|at| run.state.given(*at)).collect();
-    let wanted = |at: &ItemIndex| chosen.contains(at) || given.contains(at);
-    let order = run.state.graph.order().into_iter().filter(wanted);
+    let order = run.state.graph.order().into_iter().filter(|at| chosen.contains(at) || given.contains(at));
     let mut starts = Starts::new(scratch, &run.state);
-    let part = |at: ItemIndex| {
-        let mut part = part(store, &mut starts, run, at, chosen.contains(&at))?;
-        let changes = &run.state.items[at].protected;
-        if without_protected && !changes.is_empty() {
-            part.result = protected::without(scratch, part.start, part.result, changes)?;
-            part.is_cut = true;
-        }
-        Ok((at, part))
-    };
-    order.map(part).collect()
+    order
+        .map(|at| {
+            let mut part = part(store, &mut starts, run, at, chosen.contains(&at))?;
+            let changes = &run.state.items[at].protected;
+            if without_protected && !changes.is_empty() {
+                part.result = protected::without(scratch, part.start, part.result, changes)?;
+                part.is_cut = true;
+            }
+            Ok((at, part))
+        })
+        .collect()
 }
 
 /// Reads an item's patch and creates its tree.
@@ -141,28 +138,37 @@ pub(super) fn part(
     chosen: bool,
 ) -> Result<Part, Error> {
     let item = run.state.graph.item(at).id.clone();
-    let missing = || Error::NoPatch(item.clone());
-    let product = run.state.items[at].products.get(&ProductKey::Patch).ok_or_else(missing)?.sha256;
+    let product =
+        run.state.items[at].products.get(&ProductKey::Patch).ok_or_else(|| Error::NoPatch(item.clone()))?.sha256;
     // Only bytes that match the chain may be applied.
-    let read = |of: ItemIndex, patch: Product| {
-        run.blob(&patch).read(store).map_err(|error| match error {
-            verified_stream::Error::Store(inner) => Error::Store(inner),
-            altered => Error::Altered(run.state.graph.item(of).id.clone(), Box::new(altered)),
+    let Trees { result, .. } = starts
+        .trees(at, &|of: ItemIndex, patch: Product| {
+            run.blob(&patch).read(store).map_err(|error| match error {
+                verified_stream::Error::Store(inner) => Error::Store(inner),
+                altered => Error::Altered(run.state.graph.item(of).id.clone(), Box::new(altered)),
+            })
         })
-    };
-    let refused = |error: start::Error<Error>| match error {
+        .map_err(start_error)?;
+    // The changes of replaced items are applied with those of the items that replaced them.
+    let applied: Vec<ItemIndex> = run
+        .state
+        .applied(at)
+        .into_iter()
+        .filter(|index| run.state.newest(&run.state.graph.item(*index).id) == Some(*index))
+        .collect();
+    let start = starts.merged(&applied).map_err(start_error)?;
+    Ok(Part { item, product, start, result, chosen, is_cut: false })
+}
+
+/// Converts an error in putting together a base.
+fn start_error(error: start::Error<Error>) -> Error {
+    match error {
         start::Error::Read(error) => error,
         start::Error::Merge(error) => Error::Merge(error),
         start::Error::NoPatch(item) => Error::NoPatch(item),
         start::Error::Patch(item, error) => Error::Patch(item, error),
         start::Error::Conflict(item, paths) => Error::Incomposable(item, paths.join(", ")),
-    };
-    let Trees { result, .. } = starts.trees(at, &read).map_err(refused)?;
-    // The changes of replaced items are applied with those of the items that replaced them.
-    let is_newest = |at: &ItemIndex| run.state.newest(&run.state.graph.item(*at).id) == Some(*at);
-    let applied: Vec<ItemIndex> = run.state.applied(at).into_iter().filter(is_newest).collect();
-    let start = starts.merged(&applied).map_err(refused)?;
-    Ok(Part { item, product, start, result, chosen, is_cut: false })
+    }
 }
 
 /// Merges the chosen results over the base in order.

@@ -70,7 +70,7 @@ pub(super) fn make(selection: &Selection<'_>) -> Result<Picks, Error> {
             picks.unchanged.push(Step { changed: false, ..step });
             continue;
         }
-        let message = message::of(&run.run, std::slice::from_ref(&step), own);
+        let message = message::compose(&run.run, std::slice::from_ref(&step), own);
         let (from, parent) = match fits {
             Some(_) if open.is_empty() => (tree, tip),
             Some(_) => (tree, scratch.as_commit(tree, None)?),

@@ -49,7 +49,6 @@ pub(super) fn places(store: &Store) -> Result<BTreeSet<String>, program::Error> 
             found.extend(below(&top, &folder.join(value)));
         } else if RUN.contains(&last.as_str()) {
             let words: Vec<&str> = value.split(|c: char| c.is_whitespace() || "'\"!;|&()<>=".contains(c)).collect();
-            let is_interpreter = |word: &str| INTERPRETERS.contains(&word.rsplit('/').next().unwrap_or_default());
             for (at, word) in words.iter().enumerate() {
                 let is_script = at.checked_sub(1).is_some_and(|before| is_interpreter(words[before]));
                 if !word.is_empty() && (word.contains('/') || is_script || last == "hookspath") {
@@ -63,6 +62,10 @@ pub(super) fn places(store: &Store) -> Result<BTreeSet<String>, program::Error> 
     found.extend(links.filter_map(|(hook, target)| below(&top, &hook.parent()?.join(target))));
     found.remove("");
     Ok(found)
+}
+
+fn is_interpreter(word: &str) -> bool {
+    INTERPRETERS.contains(&word.rsplit('/').next().unwrap_or_default())
 }
 
 /// Returns a path from the top of the work tree, or `None` if it lies outside. Resolves `..` by its

@@ -94,7 +94,7 @@ pub(super) fn find(
     }
     for path in &changed {
         let setting = bare_shape::find_setting(&|| scratch.git(), (before, after), Path::new(path))?;
-        found.extend(setting.map(|path| path.display().to_string()));
+        found.extend(setting.map(|setting| setting.display().to_string()));
     }
     Ok(found)
 }
@@ -146,13 +146,15 @@ fn is_value_changed(scratch: &Scratch, before: Oid, after: Oid, path: &str, keys
     if !new.as_ref().is_some_and(Value::is_object) {
         return Ok(true);
     }
-    let value = |document: &Option<Value>, key: &str| {
-        document.as_ref().and_then(|document| document.pointer(&format!("/{}", key.replace('.', "/"))).cloned())
-    };
     Ok(keys.iter().any(|key| {
-        let now = value(&new, key);
-        now.is_some() && now != value(&old, key)
+        let now = value_at(new.as_ref(), key);
+        now.is_some() && now != value_at(old.as_ref(), key)
     }))
+}
+
+/// Returns the value of a document below a key.
+fn value_at<'v>(document: Option<&'v Value>, key: &str) -> Option<&'v Value> {
+    document?.pointer(&format!("/{}", key.replace('.', "/")))
 }
 
 /// Returns true if a name matches a pattern with at most one `*`, in any case.
@@ -200,12 +202,13 @@ mod tests {
 
     #[test]
     fn a_link_matches_where_something_below_it_would() {
-        let fits = |path: &str| {
-            let parts: Vec<&str> = path.split('/').collect();
-            RULES.iter().any(|rule| rule.fits_link(&parts))
-        };
-        assert!([".claude", "sub/.vscode", ".mcp.json", "gradle"].into_iter().all(fits));
-        assert!(!["claude", "src"].into_iter().any(fits));
+        assert!([".claude", "sub/.vscode", ".mcp.json", "gradle"].into_iter().all(is_ruled));
+        assert!(!["claude", "src"].into_iter().any(is_ruled));
+    }
+
+    fn is_ruled(path: &str) -> bool {
+        let parts: Vec<&str> = path.split('/').collect();
+        RULES.iter().any(|rule| rule.fits_link(&parts))
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl Found {
             let together = &steps[range];
             let after = together.last().expect("a commit is of some item").tree;
             let files = scratch.changes(std::mem::replace(&mut before, after), after)?;
-            let message = self.commits().then(|| message::of(run, together, message));
+            let message = self.commits().then(|| message::compose(run, together, message));
             let items = together.iter().map(|step| step.item.clone()).collect();
             let files = files.into_iter().map(|(change, path)| Change { change, path }).collect();
             Ok(Planned { items, message, files })
@@ -193,7 +193,7 @@ fn make(store: &Store, run: &RunId, own: Option<&Message>, steps: &mut [Step], o
     for range in commits(steps) {
         let together = &mut steps[range];
         let tree = together.last().expect("a commit is of some item").tree;
-        tip = merge::commit(store, tree, tip, &message::of(run, together, own)).map_err(Error::Commit)?;
+        tip = merge::commit(store, tree, tip, &message::compose(run, together, own)).map_err(Error::Commit)?;
         together.iter_mut().for_each(|step| step.commit = Some(tip));
     }
     Ok(tip)

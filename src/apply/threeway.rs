@@ -30,7 +30,7 @@ impl Underway {
     /// Reads the `apply --3way` in progress in this work tree, or returns `None`.
     pub fn read(store: &Store) -> Result<Option<Self>, ApplyError> {
         let Some(pick) = CherryPick::read(store)? else { return Ok(None) };
-        Ok(message::named(&pick.message).map(|next| Self { pick, next }))
+        Ok(message::read_trailers(&pick.message).map(|next| Self { pick, next }))
     }
 
     /// Returns the run.
@@ -162,10 +162,10 @@ impl<'a> Picking<'a> {
         let listed = self.store.git().args(listed).arg(format!("{from}..HEAD")).run()?;
         for commit in String::from_utf8_lossy(&listed).split('\0') {
             let Some((names, message)) = commit.split_once('\n') else { continue };
-            let Some((commit, tree)) = names.split_once(' ') else { continue };
-            let Some(item) = message::named(message) else { continue };
-            let commit = Some(merge::oid(commit)?);
-            self.applied.steps.push(Step { commit, ..item.step(merge::oid(tree)?) });
+            let Some((id, tree)) = names.split_once(' ') else { continue };
+            let Some(item) = message::read_trailers(message) else { continue };
+            let id = Some(merge::oid(id)?);
+            self.applied.steps.push(Step { commit: id, ..item.step(merge::oid(tree)?) });
         }
         if self.applied.steps.iter().any(|step| step.commit.is_some()) {
             let branch = work_tree::head(self.store)?.and_then(|(_, branch)| branch);

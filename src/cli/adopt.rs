@@ -46,8 +46,8 @@ pub(crate) struct Arguments {
 
 /// Adopts, and prints the new thread.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let wanted = Trust { signers: arguments.signers.as_deref().map(streamed), ..Trust::default() };
-    let options = repository.options(&wanted, &mut |text| output.warn(text))?;
+    let trust = Trust { signers: arguments.signers.as_deref().map(streamed), ..Trust::default() };
+    let options = repository.options(&trust, &mut |text| output.warn(text))?;
     let request = Request {
         descriptor: read_file(&arguments.descriptor, MAX_SIZE as u64 + 1)?,
         new: id(&arguments.new)?,

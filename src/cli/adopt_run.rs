@@ -33,11 +33,11 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if output.answers(&adopted) {
         return Ok(Ending::Done);
     }
-    let (taken, left) = (adopted.taken.len(), adopted.left);
-    let items = if taken == 1 { "item" } else { "items" };
+    let (count, left) = (adopted.taken.len(), adopted.left);
+    let items = if count == 1 { "item" } else { "items" };
     let already = if adopted.created { "" } else { " already" };
     let (run, old) = (&adopted.run, &adopted.continues);
-    output.line(&format!("{run} continues {old}{already}: {taken} {items} taken over, {left} left"));
+    output.line(&format!("{run} continues {old}{already}: {count} {items} taken over, {left} left"));
     output.hint(&hints::run(&adopted.run));
     Ok(Ending::Done)
 }

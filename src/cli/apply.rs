@@ -81,8 +81,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if arguments.go_on {
         return go_on(!arguments.no_verify, repository, output);
     }
-    let named = arguments.target.as_deref().unwrap_or_default();
-    let (target, rest) = Target::with_rest(&repository.store, named)?;
+    let text = arguments.target.as_deref().unwrap_or_default();
+    let (target, rest) = Target::with_rest(&repository.store, text)?;
     let view = gate::vetted(&target, arguments.terms, repository, output)?;
     let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
     let onto = match &arguments.branch {
@@ -104,15 +104,15 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         applied => applied,
     };
     let applied = applied.map_err(|error| refused(error, &target.name()))?;
-    for line in applied.said.iter().flat_map(|said| said.lines()) {
+    for line in applied.messages.iter().flat_map(|output_of_hook| output_of_hook.lines()) {
         output.note(line);
     }
     if output.json {
-        output.value(&Answer::of(&view.run, &applied));
+        output.value(&Answer::new(&view.run, &applied));
     } else {
         print(&view.run, &applied, output);
         if !arguments.three_way && arguments.branch.is_none() && !applied.conflicts.is_empty() {
-            output.hint(&hints::three_way(named));
+            output.hint(&hints::three_way(text));
         }
         if applied.steps.is_empty() && applied.conflicts.is_empty() {
             output.note("no item that is done has a patch; there is nothing to apply");
@@ -178,7 +178,7 @@ fn refused(error: stage::Error, run: &str) -> Failure {
 fn go_on(hooks: bool, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let (run, applied) = threeway::resume(&repository.store, hooks)?;
     if output.json {
-        output.value(&Answer::of(&run, &applied));
+        output.value(&Answer::new(&run, &applied));
     } else {
         print(&run, &applied, output);
     }

@@ -53,8 +53,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         return Err(Failure::usage("--accept-untrusted is about the run of --packet auto".into()));
     }
     let made = if is_auto {
-        let save = |gate: &Gate<'_>, output: &mut Output| arguments.save(repository, Some(gate), output);
-        gate::at_hand(arguments.terms, repository, output, save)?
+        gate::at_hand(arguments.terms, repository, output, |gate: &Gate<'_>, output: &mut Output| {
+            arguments.save(repository, Some(gate), output)
+        })?
     } else {
         arguments.save(repository, None, output)?
     };
@@ -84,10 +85,9 @@ impl Arguments {
         let (summary, run) = (self.summary.as_deref(), self.run.as_deref());
         let besides = Besides { summary, run, worktree: self.worktree, if_changed: self.if_changed, auto_packet };
         let packet = self.packet.as_deref().filter(|_| auto_packet.is_none());
-        let bytes = || -> Result<_, Failure> {
+        repository.checkpoint(&thread, &besides, &mut |text| output.warn(text), || -> Result<_, Failure> {
             let packet = packet.map(|path| context::save(repository, path)).transpose()?;
             Ok((context::save(repository, &self.state)?, packet))
-        };
-        repository.checkpoint(&thread, &besides, &mut |text| output.warn(text), bytes)
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 use git_handoff::model::hints;
 use git_handoff::repository::Repository;
-use git_handoff::upkeep::clean::{Piece, Request};
+use git_handoff::upkeep::clean::Request;
 use git_handoff::upkeep::operations::CleanAnswer;
 
 use git_handoff::run::query::Target;
@@ -58,13 +58,13 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 
 /// Lists the beats on remotes that nothing needs, and removes them if requested.
 fn clean_remotes(
-    named: &[String],
+    names: &[String],
     remove: bool,
     repository: &Repository,
     output: &mut Output,
 ) -> Result<Ending, Failure> {
     let runs: Vec<_> =
-        named.iter().map(|name| Ok(Target::find(&repository.store, name)?.run)).collect::<Result<_, Failure>>()?;
+        names.iter().map(|name| Ok(Target::find(&repository.store, name)?.run)).collect::<Result<_, Failure>>()?;
     let answer = repository.clear_beats(&runs, remove)?;
     if output.answers(&answer) {
         return Ok(Ending::Done);
@@ -125,8 +125,7 @@ fn counted(answer: &CleanAnswer) -> String {
         ("salvage", "run's saved work", "runs' saved work"),
     ];
     let counted = kinds.into_iter().filter_map(|(kind, one, many)| {
-        let goes = |piece: &&Piece| piece.kind == kind && (piece.removed || answer.dry_run);
-        match answer.pieces.iter().filter(goes).count() {
+        match answer.pieces.iter().filter(|piece| piece.kind == kind && (piece.removed || answer.dry_run)).count() {
             0 => None,
             1 => Some(format!("1 {one}")),
             count => Some(format!("{count} {many}")),

@@ -115,8 +115,8 @@ fn values(arg: &Arg, current: &str, repository: Option<&Repository>) -> BTreeSet
     let possible: BTreeSet<String> =
         arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
     let Some(repository) = repository.filter(|_| possible.is_empty()) else { return possible };
-    let named = arg.get_value_names().map(|names| names.join(" ").to_ascii_uppercase()).unwrap_or_default();
-    let is = |what: &str| named.split(|c: char| !c.is_ascii_alphabetic()).any(|word| word == what);
+    let value_names = arg.get_value_names().map(|names| names.join(" ").to_ascii_uppercase()).unwrap_or_default();
+    let is = |what: &str| value_names.split(|c: char| !c.is_ascii_alphabetic()).any(|word| word == what);
     let mut found = BTreeSet::new();
     if is("ITEM") {
         found.extend(items(current, repository));

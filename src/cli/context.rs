@@ -57,10 +57,12 @@ pub(crate) fn environment(actor: Option<String>) -> Result<Environment, Failure>
 
 /// Starts the trace if the environment asks for it. A file that cannot be opened gets none.
 pub(crate) fn trace() {
-    let Some(wanted) = std::env::var_os(TRACE) else { return };
-    let file = match wanted.to_str() {
+    let Some(setting) = std::env::var_os(TRACE) else { return };
+    let file = match setting.to_str() {
         Some("1" | "2" | "true") => output::standard_error(),
-        _ if Path::new(&wanted).is_absolute() => OpenOptions::new().append(true).create(true).mode(0o600).open(&wanted),
+        _ if Path::new(&setting).is_absolute() => {
+            OpenOptions::new().append(true).create(true).mode(0o600).open(&setting)
+        }
         _ => return,
     };
     if let Ok(file) = file {
@@ -91,10 +93,9 @@ pub(super) fn pager(repository: &Repository, output: &Output) -> Result<Option<P
         Paging::Through(command) if std::env::var_os("GIT_PAGER").is_none() => command.clone(),
         _ => repository.store.git().args(["var", "GIT_PAGER"]).line()?,
     };
-    let is_set = |name: &str| std::env::var_os(name).is_some();
     Ok(Some(command)
         .filter(|command| !matches!(command.as_str(), "" | "cat"))
-        .map(|command| Pager::new(command, is_set)))
+        .map(|command| Pager::new(command, |name: &str| std::env::var_os(name).is_some())))
 }
 
 /// Returns true if output goes to git's pager and may be coloured.

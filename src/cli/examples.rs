@@ -19,14 +19,16 @@ static EXAMPLES: LazyLock<Vec<(&str, Example)>> = LazyLock::new(|| {
 
 /// Returns the examples of a command, or one of each command below it.
 pub(super) fn of_command(path: &str) -> Vec<Example> {
-    let is_below = |name: &str| name.strip_prefix(path).is_some_and(|rest| rest.starts_with(' '));
     let mut last = "";
     // The first one represents each command below.
-    let is_wanted = |(name, _): &&(&'static str, Example)| {
-        let is_new = std::mem::replace(&mut last, *name) != *name;
-        *name == path || (is_new && is_below(name))
-    };
-    EXAMPLES.iter().filter(is_wanted).map(|(_, example)| *example).collect()
+    EXAMPLES
+        .iter()
+        .filter(|(name, _)| {
+            let is_new = std::mem::replace(&mut last, *name) != *name;
+            *name == path || (is_new && name.strip_prefix(path).is_some_and(|rest| rest.starts_with(' ')))
+        })
+        .map(|(_, example)| *example)
+        .collect()
 }
 
 /// Adds their examples to the help of all commands below a command.
@@ -60,19 +62,19 @@ mod tests {
 
     #[test]
     fn every_command_has_examples_in_its_help() {
-        let mut wanted = BTreeSet::new();
-        collect(&Arguments::command(), "", &mut wanted);
+        let mut commands = BTreeSet::new();
+        collect(&Arguments::command(), "", &mut commands);
         let known: BTreeSet<String> = EXAMPLES.iter().map(|(name, _)| (*name).to_owned()).collect();
-        let differing: Vec<&String> = wanted.symmetric_difference(&known).collect();
+        let differing: Vec<&String> = commands.symmetric_difference(&known).collect();
         assert!(differing.is_empty(), "without an example, or without a command: {differing:?}");
         assert!(EXAMPLES.is_sorted_by_key(|(name, _)| EXAMPLES.iter().position(|(other, _)| other == name)));
-        for name in wanted {
-            let asked = ["git-handoff"].into_iter().chain(name.split(' ')).chain(["--help"]);
+        for name in commands {
+            let words = ["git-handoff"].into_iter().chain(name.split(' ')).chain(["--help"]);
             // A name stands before the kinds of `anchor add`.
-            let asked = asked.flat_map(|word| {
+            let words = words.flat_map(|word| {
                 if word == "add" && name.starts_with("anchor add ") { vec![word, "NAME"] } else { vec![word] }
             });
-            let help = groups::command().try_get_matches_from(asked).expect_err("it is asked for help").to_string();
+            let help = groups::command().try_get_matches_from(words).expect_err("it is asked for help").to_string();
             for (purpose, line) in of_command(&name) {
                 assert!(
                     help.contains(&format!("  {purpose}:\n    {line}\n")),

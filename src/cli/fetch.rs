@@ -59,8 +59,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             taken_in: &taken_in,
         });
     } else {
-        taken_in.iter().for_each(|taken| print_statement(taken, output));
-        let rows: Vec<_> = fetched.taken.iter().filter(|taken| taken.status != Status::UpToDate).map(row).collect();
+        taken_in.iter().for_each(|outcome| print_statement(outcome, output));
+        let rows: Vec<_> = fetched.taken.iter().filter(|outcome| outcome.status != Status::UpToDate).map(row).collect();
         table::lines(&rows).iter().for_each(|line| output.line(line));
         for run in &followed {
             let (run, remote) = (run.as_str(), &request.remote.name);
@@ -73,19 +73,20 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         output.warn(&format!("the run {run:?} was driven twice: {remote} has other entries of it than there are here"));
         output.hint(&hints::adopt_and_delete(&run));
     }
-    let refused = fetched.taken.iter().any(|taken| taken.status.is_refused());
+    let refused = fetched.taken.iter().any(|outcome| outcome.status.is_refused());
     Ok(if refused { Ending::Refused } else { Ending::Done })
 }
 
 /// Returns the runs that were accepted, with their heads.
 fn accepted_runs(fetched: &Fetched) -> impl Iterator<Item = (RunId, Oid)> {
-    let accepted = fetched.taken.iter().filter(|taken| taken.place.kind == Kind::Run && !taken.status.is_refused());
-    accepted.filter_map(|taken| Some((RunId::try_from(taken.place.name.clone()).ok()?, taken.new)))
+    let accepted =
+        fetched.taken.iter().filter(|outcome| outcome.place.kind == Kind::Run && !outcome.status.is_refused());
+    accepted.filter_map(|outcome| Some((RunId::try_from(outcome.place.name.clone()).ok()?, outcome.new)))
 }
 
 fn comment(fetched: &Fetched, taken_in: &[StatementOutcome], request: &Request, output: &mut Output) {
     for name in &fetched.skipped {
-        output.warn(&format!("{} is no name of a run, thread or log; it was not fetched", share::shown(name)));
+        output.warn(&format!("{} is no name of a run, thread or log; it was not fetched", share::readable_name(name)));
     }
     let (lost, unpushed): (Vec<_>, Vec<_>) = fetched.vanished.iter().partition(|vanished| vanished.seen);
     lost.iter().take(MOST_TOLD).for_each(|vanished| output.warn(&vanished.sentence()));
@@ -95,23 +96,23 @@ fn comment(fetched: &Fetched, taken_in: &[StatementOutcome], request: &Request, 
     if let (false, true) = (unpushed.is_empty(), request.names.is_empty()) {
         output.note(&shown::unpushed(&request.remote.name, unpushed.len()));
     }
-    for taken in &fetched.taken {
-        let (kind, name) = (taken.place.kind.word(), &taken.place.name);
-        match (&taken.status, taken.old) {
+    for outcome in &fetched.taken {
+        let (kind, name) = (outcome.place.kind.word(), &outcome.place.name);
+        match (&outcome.status, outcome.old) {
             (Status::Rewritten, Some(old)) => {
                 output.warn(&format!(
                     "{kind} {name:?} was rewritten on {}: it was at {old} and is at {} now, which does not go on from \
                      there; what was fetched before is kept",
-                    request.remote.name, taken.new
+                    request.remote.name, outcome.new
                 ));
-                output.hint(&hints::forget(&taken.reference));
+                output.hint(&hints::forget(&outcome.reference));
             }
             (Status::Unfit(what), _) => {
                 output.warn(&format!("{kind} {name:?} is {what} on {}; it was not taken", request.remote.name));
             }
             (Status::Unsound(why), old) => {
-                let kept = if old.is_some() { "what was fetched before is kept" } else { "it was not taken" };
-                output.warn(&format!("{kind} {name:?} on {} is not sound: {why}; {kept}", request.remote.name));
+                let effect = if old.is_some() { "what was fetched before is kept" } else { "it was not taken" };
+                output.warn(&format!("{kind} {name:?} on {} is not sound: {why}; {effect}", request.remote.name));
                 if let Some(finding) = fsck::finding(why) {
                     output.hint_once(hints::let_through(finding));
                 }
@@ -128,7 +129,7 @@ fn comment(fetched: &Fetched, taken_in: &[StatementOutcome], request: &Request, 
     }
     if fetched.taken.is_empty() {
         output.note(&format!("there are no runs or threads on {}", request.remote.name));
-    } else if fetched.taken.iter().all(|taken| taken.status == Status::UpToDate) && fetched.blobs == 0 {
+    } else if fetched.taken.iter().all(|outcome| outcome.status == Status::UpToDate) && fetched.blobs == 0 {
         output.note("everything is here already");
     } else if let Some(hint) = next(fetched, taken_in, request) {
         output.hint(&hint);
@@ -137,31 +138,34 @@ fn comment(fetched: &Fetched, taken_in: &[StatementOutcome], request: &Request, 
 
 /// Returns the next command: continue a run that received a decision, else verify the first change.
 fn next(fetched: &Fetched, taken_in: &[StatementOutcome], request: &Request) -> Option<Hint> {
-    if let Some(taken) = taken_in.iter().find(|taken| taken.refused.is_none()) {
-        return Some(hints::run(&taken.run));
+    if let Some(outcome) = taken_in.iter().find(|outcome| outcome.refused.is_none()) {
+        return Some(hints::run(&outcome.run));
     }
-    let changed = |taken: &&Taken| !taken.status.is_refused() && taken.status != Status::UpToDate;
-    let taken = fetched.taken.iter().filter(|taken| !taken.place.kind.is_of_key()).find(changed)?;
-    let name = request.remote.name_of(&taken.place);
-    Some(match taken.place.kind {
+    let outcome = fetched
+        .taken
+        .iter()
+        .filter(|outcome| !outcome.place.kind.is_of_key())
+        .find(|outcome| !outcome.status.is_refused() && outcome.status != Status::UpToDate)?;
+    let name = request.remote.name_of(&outcome.place);
+    Some(match outcome.place.kind {
         Kind::Thread => hints::verify_thread(name),
         _ => hints::verify(name),
     })
 }
 
 /// Formats another person's statement about our run, and whether it is now an entry.
-fn print_statement(taken: &StatementOutcome, output: &mut Output) {
-    let what = match (&taken.item, taken.decision, &taken.document) {
-        (Some(item), Some(decision), _) => format!("{}/{item} {} by {}", taken.run, decision.word(), taken.by),
-        (_, _, Some(document)) => format!("{}: {document} by {}", taken.run, taken.by),
+fn print_statement(outcome: &StatementOutcome, output: &mut Output) {
+    let what = match (&outcome.item, outcome.decision, &outcome.document) {
+        (Some(item), Some(decision), _) => format!("{}/{item} {} by {}", outcome.run, decision.word(), outcome.by),
+        (_, _, Some(document)) => format!("{}: {document} by {}", outcome.run, outcome.by),
         _ => return,
     };
-    match &taken.refused {
+    match &outcome.refused {
         None => output.line(&format!("taken in  {what}")),
         Some(why) => output.warn(&format!("{what} is not taken in: {why}")),
     }
 }
 
-fn row(taken: &Taken) -> Vec<String> {
-    vec![taken.status.word().into(), taken.place.kind.word().into(), taken.place.name.clone()]
+fn row(outcome: &Taken) -> Vec<String> {
+    vec![outcome.status.word().into(), outcome.place.kind.word().into(), outcome.place.name.clone()]
 }

@@ -8,7 +8,7 @@ use super::{Ending, Failure, Output};
 /// Prints differing fields, one a line.
 pub(crate) fn print(fields: &Changes, is_same: bool, output: &mut Output) {
     fields.lines().iter().for_each(|line| output.line(line));
-    if fields.told.is_empty() && !is_same {
+    if fields.listed.is_empty() && !is_same {
         output.note("the fields are the same, in other bytes: --patch shows them");
     }
 }

@@ -67,15 +67,14 @@ fn verdicts(work: &Work, below_table: bool) -> Vec<Cell> {
         let is_listed = below_table && matches!(item.verdict, Verdict::Failed { .. });
         return if is_listed { Vec::new() } else { item_lines(item, None, work.changed_nothing()) };
     }
-    let failed = |item: &&ItemWork| match item.verdict {
+    let failed = work.items.iter().filter(|item| match item.verdict {
         Verdict::CheckFailed(_) | Verdict::Red(_) => true,
         Verdict::Failed { .. } => !below_table,
         _ => false,
-    };
-    let shown = work.items.iter().filter(failed);
+    });
     let mut lines: Vec<Cell> =
-        shown.clone().take(MOST).flat_map(|item| item_lines(item, Some(&item.id), false)).collect();
-    if let more @ 1.. = shown.count().saturating_sub(MOST) {
+        failed.clone().take(MOST).flat_map(|item| item_lines(item, Some(&item.id), false)).collect();
+    if let more @ 1.. = failed.count().saturating_sub(MOST) {
         lines.push(format!("  … and {more} more").into());
     }
     let passed: Vec<&Checked> = work.items.iter().filter_map(|item| passed(&item.verdict)).collect();
@@ -105,14 +104,13 @@ fn passed(verdict: &Verdict) -> Option<&Checked> {
 }
 
 /// Returns the lines about one item, named if there are others.
-fn item_lines(item: &ItemWork, named: Option<&ItemId>, is_empty: bool) -> Vec<Cell> {
-    let name = named.map(|id| format!("{id}: ")).unwrap_or_default();
-    let red = |words: String| Cell::default().and(words, Some(Color::Red));
+fn item_lines(item: &ItemWork, id: Option<&ItemId>, is_empty: bool) -> Vec<Cell> {
+    let name = id.map(|id| format!("{id}: ")).unwrap_or_default();
     let mut lines = match &item.verdict {
-        Verdict::Passed(checked) => vec![passed_line(checked, named.map(ItemId::as_str))],
-        Verdict::CheckFailed(checked) => vec![red(format!("! {name}check failed: {}", why_failed(checked, item)))],
-        Verdict::Red(reason) => vec![red(format!("! {name}{reason}"))],
-        Verdict::Failed { reason, exit } => vec![red(format!("✗ {name}{}", why_ended(reason, *exit, item)))],
+        Verdict::Passed(checked) => vec![passed_line(checked, id.map(ItemId::as_str))],
+        Verdict::CheckFailed(checked) => vec![red_cell(format!("! {name}check failed: {}", why_failed(checked, item)))],
+        Verdict::Red(reason) => vec![red_cell(format!("! {name}{reason}"))],
+        Verdict::Failed { reason, exit } => vec![red_cell(format!("✗ {name}{}", why_ended(reason, *exit, item)))],
         Verdict::Claimed => vec![open(&format!("{name}claimed, made before and not checked"))],
         Verdict::Unchecked if is_empty => Vec::new(),
         Verdict::Unchecked => vec![open(&format!("{name}no check"))],
@@ -125,8 +123,12 @@ fn item_lines(item: &ItemWork, named: Option<&ItemId>, is_empty: bool) -> Vec<Ce
     lines
 }
 
-fn passed_line(checked: &Checked, named: Option<&str>) -> Cell {
-    let name = named.map(|id| format!("{id}: ")).unwrap_or_default();
+fn red_cell(words: String) -> Cell {
+    Cell::default().and(words, Some(Color::Red))
+}
+
+fn passed_line(checked: &Checked, id: Option<&str>) -> Cell {
+    let name = id.map(|id| format!("{id}: ")).unwrap_or_default();
     let Some(line) = &checked.line else {
         let by = if checked.is_own_word { ", by the item's own word" } else { "" };
         return Cell::default().and(format!("✓ {name}check passed{by}"), Some(Color::Green));
@@ -162,26 +164,34 @@ fn why_ended(reason: &str, exit: Option<Exit>, item: &ItemWork) -> String {
 
 /// Returns the lines that explain a failure, indented.
 fn explained(explained: &Explained) -> Vec<Cell> {
-    let line = |line: &String| Cell::from(format!("    {}", printable::line(line).replace('\t', "  ")));
     match explained {
-        Explained::Tests(failure) => failure.assertion.iter().map(line).collect(),
+        Explained::Tests(failure) => failure.assertion.iter().map(|line| quoted_line(line)).collect(),
         Explained::Tail(lines) => {
             let head = Cell::default().and("  the end of its output:", Some(Color::Dim));
-            std::iter::once(head).chain(lines.iter().map(line)).collect()
+            std::iter::once(head).chain(lines.iter().map(|line| quoted_line(line))).collect()
         }
     }
+}
+
+/// Returns a line of output, indented.
+fn quoted_line(line: &str) -> Cell {
+    Cell::from(format!("    {}", printable::line(line).replace('\t', "  ")))
 }
 
 /// Returns further remarks on the verdict: changes to protected files that the check judged or that
 /// are allowed, checks without protected files, and checks in worktrees of workers.
 fn notes(view: &View, work: &Work) -> Vec<Cell> {
-    let remark = |words: String| Cell::default().and(words, Some(Color::Yellow));
     let items = view.state.items.iter().filter(|item| !item.red && !item.judged);
     let paths: Vec<&str> = items.flat_map(|item| item.protected.iter().map(|change| change.path.as_str())).collect();
-    let changed = || format!("! {} changed: {}", table::many(paths.len(), "protected file"), paths.join(", "));
-    let allowed = (!paths.is_empty()).then(changed);
+    let allowed = (!paths.is_empty())
+        .then(|| format!("! {} changed: {}", table::many(paths.len(), "protected file"), paths.join(", ")));
     let judged = view.state.judged_remarks();
-    allowed.into_iter().chain(judged).chain(work.check_remarks.clone()).map(remark).collect()
+    allowed
+        .into_iter()
+        .chain(judged)
+        .chain(work.check_remarks.clone())
+        .map(|words| Cell::default().and(words, Some(Color::Yellow)))
+        .collect()
 }
 
 /// Returns the line about changed files, cut by whole paths.

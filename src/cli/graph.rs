@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::name::RunId;
 use git_handoff::model::printable::{Color, Painted};
 use git_handoff::report::graph::text::plain;
@@ -88,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
                 .map_or_else(Failure::bug, Failure::from));
         }
     };
-    let state = subject.view.map(|view| &view.state);
+    let state = subject.view.map(|known| &known.state);
     if arguments.mermaid {
         output.text(&mermaid::write(&subject.outline, state));
         return Ok(Ending::Done);
@@ -183,7 +182,7 @@ impl Line {
         let depth = row.lines.chars().count();
         let lines =
             if depth > DEEPEST { format!("{:>DEEPEST$} ", format!("[{}]", depth / 3)) } else { row.lines.clone() };
-        let standing = Standing::of(subject, node);
+        let standing = Standing::for_node(subject, node);
         Self { lines, name: names[row.node].clone(), standing, needs: row.needs.clone() }
     }
 
@@ -192,8 +191,8 @@ impl Line {
             Needs::Shown => String::new(),
             Needs::Branches(count) => format!("needs all {count} above"),
             Needs::Boxes(boxes) => {
-                let named: Vec<&str> = boxes.iter().map(|at| names[*at].as_str()).collect();
-                list_names("needs ", &named, width)
+                let needed: Vec<&str> = boxes.iter().map(|at| names[*at].as_str()).collect();
+                list_names("needs ", &needed, width)
             }
         }
     }
@@ -205,7 +204,7 @@ impl Line {
 }
 
 impl Standing {
-    fn of(subject: &Subject<'_>, node: &Node) -> Self {
+    fn for_node(subject: &Subject<'_>, node: &Node) -> Self {
         let none = Self { mark: "·", words: String::new(), bad: Vec::new(), color: None };
         let Some(view) = subject.view else { return none };
         let Some(at) = worst(&view.state, &node.members) else { return none };
@@ -215,10 +214,10 @@ impl Standing {
             return Self { mark, words: word, bad: Vec::new(), color };
         }
         let counts = count_statuses(&view.state, &node.members).into_iter();
-        let counts: Vec<String> = counts.map(|(word, count)| format!("{count} {word}")).collect();
-        let is_bad = |at: &&ItemIndex| graph::Standing::of(&view.state, **at) >= graph::Standing::Red;
-        let bad = node.members.iter().filter(is_bad);
-        let bad = bad.map(|at| plain(subject.outline.items[*at].id.as_str())).collect();
+        let counts: Vec<String> = counts.map(|(label, count)| format!("{count} {label}")).collect();
+        let bad =
+            node.members.iter().filter(|member| graph::Standing::of(&view.state, **member) >= graph::Standing::Red);
+        let bad = bad.map(|member| plain(subject.outline.items[*member].id.as_str())).collect();
         Self { mark, words: counts.join(", "), bad, color }
     }
 
@@ -275,8 +274,8 @@ impl Columns {
         if !words.is_empty() {
             // A long status may use the place of the dependencies if there are none.
             let room = if needs.is_empty() { self.whole.saturating_sub(self.name + 2) } else { self.status };
-            let shown = table::clip(&Cell::default().and(line.standing.words(room), *shade), room);
-            cell = cell.padded(self.name + 2).join(shown);
+            let clipped = table::clip(&Cell::default().and(line.standing.words(room), *shade), room);
+            cell = cell.padded(self.name + 2).join(clipped);
         }
         if !needs.is_empty() {
             cell = cell.padded(column).and(needs, None);

@@ -50,12 +50,16 @@ pub(super) fn command() -> Command {
 }
 
 fn listed(command: &Command) -> String {
-    let about = |name: &str| command.find_subcommand(name).and_then(Command::get_about).map(ToString::to_string);
     let width = GROUPS.iter().flat_map(|(_, names)| names.iter()).map(|name| name.len()).max().unwrap_or(0);
     let mut lines = Vec::new();
     for (title, names) in GROUPS {
         lines.push(format!("\n{title}:"));
-        lines.extend(names.iter().map(|name| format!("  {name:width$}  {}", about(name).unwrap_or_default())));
+        lines.extend(names.iter().map(|name| {
+            format!(
+                "  {name:width$}  {}",
+                command.find_subcommand(name).and_then(Command::get_about).map(ToString::to_string).unwrap_or_default()
+            )
+        }));
     }
     lines.join("\n") + "\n"
 }

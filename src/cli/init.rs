@@ -135,12 +135,12 @@ fn show(setup: &Setup, is_answer: bool, output: &mut Output) {
 /// Formats lines of the configuration, those that protect the files of one runner together.
 fn in_short(lines: &[Line]) -> Vec<String> {
     let mut texts = Vec::new();
-    for lines in lines.chunk_by(|one, next| one.key == PROTECT && next.key == PROTECT) {
-        if lines[0].key != PROTECT {
-            texts.extend(lines.iter().map(|line| format!("{} = {}", line.key, line.value)));
+    for chunk in lines.chunk_by(|one, next| one.key == PROTECT && next.key == PROTECT) {
+        if chunk[0].key != PROTECT {
+            texts.extend(chunk.iter().map(|line| format!("{} = {}", line.key, line.value)));
             continue;
         }
-        texts.extend(grouped(lines.iter().map(|line| line.value.as_str())).iter().map(|group| match group.runner {
+        texts.extend(grouped(chunk.iter().map(|line| line.value.as_str())).iter().map(|group| match group.runner {
             None => format!("{PROTECT} = {}", group.pathspecs[0]),
             Some(runner) => {
                 let count = table::many(group.pathspecs.len(), "line");

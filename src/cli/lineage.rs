@@ -24,8 +24,9 @@ const DEEPEST: usize = 40;
 
 /// Prints one line for each step, indented below its dependent.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let mut open = |target: &Target| gate::vetted(target, arguments.terms, repository, output);
-    let lineage = repository.lineage::<Failure>(&arguments.what, &mut open)?;
+    let lineage = repository.lineage::<Failure>(&arguments.what, &mut |target: &Target| {
+        gate::vetted(target, arguments.terms, repository, output)
+    })?;
     if output.answers(&lineage) {
         return Ok(Ending::Done);
     }

@@ -1,7 +1,6 @@
 //! `git handoff log`
 
 use clap::ValueEnum;
-use git_handoff::ledger::chain::Link;
 use git_handoff::model::entry::{Entry, Event, Outcome};
 use git_handoff::model::outcomes::NOTHING;
 use git_handoff::model::pipeline::BlockEnded;
@@ -63,8 +62,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     while arguments.follow
         && let Some(next) = following.next(&view, &mut || ())?
     {
-        let saved = Saved::all(&repository.store, &next)?;
-        print(&next, view.links.len(), &saved, output);
+        let newly_saved = Saved::all(&repository.store, &next)?;
+        print(&next, view.links.len(), &newly_saved, output);
         view = next;
     }
     Ok(Ending::Done)
@@ -80,18 +79,24 @@ fn print(view: &View, from: usize, saved: &[Saved], output: &mut Output) {
         return;
     }
     let takeovers = Takeover::all(view.links.iter().map(|link| &link.entry));
-    let row = |link: &Link| {
-        let entry = &link.entry;
-        let (seq, at) = (entry.seq.to_string(), entry.at.to_string());
-        let takeover = takeovers.iter().find(|takeover| takeover.entry == entry.seq);
-        let about = takeover.map_or_else(
-            || about(entry, state),
-            |it| format!("{} {it}{}", entry.event.kind(), reason_of(&entry.event)).into(),
-        );
-        let about = if has_saved_work(&entry.event, saved) { about.and("; its work is saved", None) } else { about };
-        vec![seq.into(), link.hash.short().into(), at.into(), entry.actor.as_str().into(), about]
-    };
-    table::print(&links.iter().map(row).collect::<Vec<_>>(), output);
+    table::print(
+        &links
+            .iter()
+            .map(|link| {
+                let entry = &link.entry;
+                let (seq, at) = (entry.seq.to_string(), entry.at.to_string());
+                let takeover = takeovers.iter().find(|takeover| takeover.entry == entry.seq);
+                let about = takeover.map_or_else(
+                    || about(entry, state),
+                    |it| format!("{} {it}{}", entry.event.kind(), reason_of(&entry.event)).into(),
+                );
+                let about =
+                    if has_saved_work(&entry.event, saved) { about.and("; its work is saved", None) } else { about };
+                vec![seq.into(), link.hash.short().into(), at.into(), entry.actor.as_str().into(), about]
+            })
+            .collect::<Vec<_>>(),
+        output,
+    );
 }
 
 /// Returns true if an entry ends an attempt whose work is saved beside the run.
@@ -130,23 +135,23 @@ fn is_empty(event: &Event, state: &RunState) -> bool {
 /// Returns the reason for a result or retry; for a done item, the first line of the worker's
 /// summary.
 fn reason_of(event: &Event) -> String {
-    let said = match event {
+    let reason = match event {
         Event::ItemReconciled(e) => {
             let claimed = e.summary().filter(|_| e.status == Outcome::Done);
-            e.reason.as_deref().or_else(|| claimed.and_then(|said| said.lines().next()))
+            e.reason.as_deref().or_else(|| claimed.and_then(|reason| reason.lines().next()))
         }
         Event::ItemRetried(e) | Event::ItemRequeued(e) => e.detail.as_deref(),
         Event::ItemSkipped(e) | Event::ItemCancelled(e) => Some(e.reason.as_str()),
         Event::RunClosed(e) | Event::RunCancelled(e) => Some(e.reason.as_str()),
         _ => None,
     };
-    said.map(|said| format!(": {said}")).unwrap_or_default()
+    reason.map(|reason| format!(": {reason}")).unwrap_or_default()
 }
 
 /// Returns what an entry of a shared run says about drivers and keys; empty for others.
 fn shared(event: &Event) -> String {
     match event {
-        Event::ItemFired(e) => Holder::of(e).map(|holder| format!(", by {holder}")).unwrap_or_default(),
+        Event::ItemFired(e) => Holder::from_fired(e).map(|holder| format!(", by {holder}")).unwrap_or_default(),
         Event::RunShared(e) => {
             let (heartbeat, lost) = (table::duration(e.heartbeat), table::duration(e.lost_after));
             format!(": a sign of life every {heartbeat}, a driver is lost after {lost} without")

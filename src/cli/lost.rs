@@ -50,7 +50,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 /// Finds the driver whose id begins with some digits.
 fn find(digits: &str, target: &Target, repository: &Repository) -> Result<DriverId, Failure> {
     let drivers = repository.drivers(&target.run)?.drivers;
-    let mut found = drivers.into_iter().map(|shown| shown.driver).filter(|driver| driver.as_str().starts_with(digits));
+    let mut found =
+        drivers.into_iter().map(|driver| driver.driver).filter(|driver| driver.as_str().starts_with(digits));
     match (found.next(), found.next()) {
         (Some(driver), None) if !digits.is_empty() => Ok(driver),
         (Some(_), Some(_)) => {
@@ -62,17 +63,17 @@ fn find(digits: &str, target: &Target, repository: &Repository) -> Result<Driver
 
 /// Prints the drivers of a shared run.
 pub(crate) fn print_drivers(target: &Target, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let shown = repository.drivers(&target.run)?;
-    if output.answers(&shown) {
+    let answer = repository.drivers(&target.run)?;
+    if output.answers(&answer) {
         return Ok(Ending::Done);
     }
-    if shown.drivers.is_empty() {
-        output.note(&format!("no driver of the run {} has a beat on {}", shown.run, shown.remote));
+    if answer.drivers.is_empty() {
+        output.note(&format!("no driver of the run {} has a beat on {}", answer.run, answer.remote));
     }
     let now = repository.environment.clock.now();
-    let rows: Vec<Vec<String>> = shown.drivers.iter().map(|driver| row(driver, now.millis())).collect();
+    let rows: Vec<Vec<String>> = answer.drivers.iter().map(|driver| row(driver, now.millis())).collect();
     table::lines(&rows).iter().for_each(|line| output.line(line));
-    for driver in &shown.drivers {
+    for driver in &answer.drivers {
         for declined in &driver.declines {
             let items: Vec<&str> = declined.items.iter().map(ItemId::as_str).collect();
             let (short, why) = (driver.driver.short(), printable::line(&declined.why));
@@ -98,7 +99,14 @@ fn row(driver: &DriverShown, now: i64) -> Vec<String> {
     };
     let holds: Vec<&str> = driver.holds.iter().map(ItemId::as_str).collect();
     let holds = if holds.is_empty() { "holds nothing".to_owned() } else { format!("holds {}", holds.join(", ")) };
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let key = driver.key.as_deref().map(|key| key.chars().take(15).collect()).unwrap_or_default();
-    vec![driver.driver.short().to_owned(), state, text(&driver.host), text(&driver.job), key, beat, holds]
+    vec![
+        driver.driver.short().to_owned(),
+        state,
+        driver.host.clone().unwrap_or_default(),
+        driver.job.clone().unwrap_or_default(),
+        key,
+        beat,
+        holds,
+    ]
 }

@@ -51,15 +51,10 @@ fn page() -> String {
     let mut whole = super::Arguments::command();
     let usage = whole.render_usage().to_string();
     let man = Man::new(whole.clone().disable_help_subcommand(true)).manual("Git Manual");
-    let part = |render: fn(&Man, &mut dyn Write) -> io::Result<()>| {
-        let mut out = Vec::new();
-        render(&man, &mut out).expect("memory takes it");
-        String::from_utf8(out).expect("the page is text")
-    };
-    let mut text = part(Man::render_title) + &part(Man::render_name_section);
+    let mut text = render_part(&man, Man::render_title) + &render_part(&man, Man::render_name_section);
     text += &Roff::new().control("SH", ["SYNOPSIS"]).text([bold(bare(&usage))]).to_roff();
-    text += &part(Man::render_description_section);
-    text += &part(Man::render_options_section);
+    text += &render_part(&man, Man::render_description_section);
+    text += &render_part(&man, Man::render_options_section);
     text += &Roff::new().control("SH", ["COMMANDS"]).to_roff();
     for command in whole.get_subcommands().filter(|command| !command.is_hide_set()) {
         add_command(&mut text, "git handoff", command);
@@ -75,18 +70,20 @@ fn page() -> String {
     spans(&text)
 }
 
+/// Renders a part of a page.
+fn render_part(man: &Man, render: fn(&Man, &mut dyn Write) -> io::Result<()>) -> String {
+    let mut out = Vec::new();
+    render(man, &mut out).expect("memory takes it");
+    String::from_utf8(out).expect("the page is text")
+}
+
 /// Returns the page of a command.
 fn page_of(command: &Command) -> String {
     // clap requires static names.
     let name: &'static str = format!("git-handoff-{}", command.get_name()).leak();
-    let named = command.clone().name(name).disable_help_flag(true).disable_help_subcommand(true);
-    let man = Man::new(named).manual("Git Manual").title(name);
-    let part = |render: fn(&Man, &mut dyn Write) -> io::Result<()>| {
-        let mut out = Vec::new();
-        render(&man, &mut out).expect("memory takes it");
-        String::from_utf8(out).expect("the page is text")
-    };
-    let mut text = part(Man::render_title) + &part(Man::render_name_section);
+    let titled = command.clone().name(name).disable_help_flag(true).disable_help_subcommand(true);
+    let man = Man::new(titled).manual("Git Manual").title(name);
+    let mut text = render_part(&man, Man::render_title) + &render_part(&man, Man::render_name_section);
     text += &Roff::new().control("SH", ["SYNOPSIS AND DESCRIPTION"]).to_roff();
     add_command(&mut text, "git handoff", command);
     text += &examples_of(&examples::of_command(command.get_name()));
@@ -173,8 +170,11 @@ fn examples_of(examples: &[Example]) -> String {
 /// Returns the exit codes, from the table in the reference.
 fn exit_status() -> Vec<(&'static str, &'static str)> {
     let table = EXIT_CODES.split("\n## ").next().unwrap_or_default();
-    let row = |line: &'static str| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | ");
-    table.lines().filter_map(row).filter(|(code, _)| code.parse::<u8>().is_ok()).collect()
+    table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "))
+        .filter(|(code, _)| code.parse::<u8>().is_ok())
+        .collect()
 }
 
 /// Formats a usage line for a page.
@@ -185,9 +185,13 @@ fn bare(usage: &str) -> &str {
 
 /// Formats code spans in italics.
 fn spans(page: &str) -> String {
-    let line = |line: &str| {
-        let set = |(at, part): (usize, &str)| if at % 2 == 1 { format!("\\fI{part}\\fR") } else { part.to_owned() };
-        line.split('`').enumerate().map(set).collect::<String>() + "\n"
-    };
-    page.lines().map(line).collect()
+    page.lines()
+        .map(|line| {
+            line.split('`')
+                .enumerate()
+                .map(|(at, part)| if at % 2 == 1 { format!("\\fI{part}\\fR") } else { part.to_owned() })
+                .collect::<String>()
+                + "\n"
+        })
+        .collect()
 }

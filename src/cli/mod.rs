@@ -176,8 +176,8 @@ commands! {
     Close(steer::Close) => steer::close, [Offline: |it| it.offline.offline];
     Abandon(steer::Abandon) => steer::abandon, [Offline: |it| it.offline.offline];
     Lost(lost::Arguments) => lost::run;
-    Approve(people::Approve) => people::approve, [Offline: |it| it.said.offline.offline];
-    Reject(people::Reject) => people::reject, [Offline: |it| it.said.offline.offline];
+    Approve(people::Approve) => people::approve, [Offline: |it| it.shared.offline.offline];
+    Reject(people::Reject) => people::reject, [Offline: |it| it.shared.offline.offline];
     Waiting(people::Waiting) => people::waiting, [Pages];
     Admit(people::Admit) => people::admit, [Offline: |it| it.offline.offline];
     Dismiss(people::Dismiss) => people::dismiss, [Offline: |it| it.offline.offline];
@@ -246,8 +246,9 @@ pub(crate) fn main() -> ExitCode {
         }
     };
     let mut output = Output::new(arguments.json);
-    let run = || execute(arguments.command, arguments.actor, &mut output);
-    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        execute(arguments.command, arguments.actor, &mut output)
+    }));
     let code = match result {
         Ok(Ok(ending)) => ExitCode::from(ending.code()),
         Ok(Err(failure)) => output.fail(&failure.naming_lock().fitting(store_here)),

@@ -35,7 +35,7 @@ pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending
 /// Formats the number of runs that are not listed.
 fn format_unlisted(overview: &Overview) -> String {
     let listed = overview.open.len() + overview.not_green.len() + overview.waiting.len();
-    let mut said = Vec::new();
+    let mut parts = Vec::new();
     if overview.green > 0 || listed > 0 {
         let empty = match overview.handed_over_nothing {
             0 => String::new(),
@@ -45,15 +45,15 @@ fn format_unlisted(overview: &Overview) -> String {
             0 => String::new(),
             count => format!(", {count} with items that are only {CLAIMED}"),
         };
-        said.push(format!(
+        parts.push(format!(
             "{} sealed, done and green by what they record{claimed}{empty}",
             table::many(overview.green, "run")
         ));
     }
     let others = [(overview.archived, "archived"), (overview.fetched, "fetched")];
     let others = others.into_iter().filter(|(count, _)| *count > 0);
-    said.extend(others.map(|(count, how)| format!("{} {how} and not looked at", table::many(count, "run"))));
-    if said.is_empty() { "there are no runs here yet".to_owned() } else { said.join("; ") }
+    parts.extend(others.map(|(count, how)| format!("{} {how} and not looked at", table::many(count, "run"))));
+    if parts.is_empty() { "there are no runs here yet".to_owned() } else { parts.join("; ") }
 }
 
 fn rows(summaries: &[RunSummary]) -> Vec<Vec<Cell>> {
@@ -66,8 +66,13 @@ fn section(title: &str, rows: &[Vec<Cell>], output: &mut Output) {
     }
     output.line(title);
     // An empty column indents the others.
-    let set_in = |row: &Vec<Cell>| std::iter::once(Cell::default()).chain(row.iter().cloned()).collect();
-    table::print(&rows.iter().map(set_in).collect::<Vec<_>>(), output);
+    table::print(
+        &rows
+            .iter()
+            .map(|row| std::iter::once(Cell::default()).chain(row.iter().cloned()).collect())
+            .collect::<Vec<_>>(),
+        output,
+    );
 }
 
 /// Returns the next command: first what only the user can do.
@@ -79,8 +84,11 @@ fn next(overview: &Overview, repository: &Repository) -> Hint {
     if let Some(run) = overview.open.iter().find(stopped) {
         return hints::explain_or_close(&run.run);
     }
-    let failed = |run: &&RunSummary| run.counts.contains_key("failed");
-    match (overview.open.iter().find(failed), overview.open.first(), overview.not_green.first()) {
+    match (
+        overview.open.iter().find(|run| run.counts.contains_key("failed")),
+        overview.open.first(),
+        overview.not_green.first(),
+    ) {
         (None, None, Some(run)) if stopped(&run) => hints::explain(&run.run),
         (Some(run), ..) => hints::status_blocked(&run.run),
         (None, None, Some(run)) => hints::show_or_archive(&run.run),

@@ -166,7 +166,7 @@ impl Import {
         let report = packet_operations::check(&read, gate, &Terms::new(now));
         let Ok(packet) = read else { return Ok(()) };
         if !packet.unknown.is_empty() {
-            let left: Vec<String> = packet.unknown.iter().map(|name| packet::quoted(name)).collect();
+            let left: Vec<String> = packet.unknown.iter().map(|unknown| packet::quoted(unknown)).collect();
             output.note(&format!("not in the packet: {}", left.join(", ")));
         }
         match self.output.as_deref().filter(|path| *path != Path::new("-")) {
@@ -213,7 +213,12 @@ impl New {
 
     /// Returns the missing fields; time and marker have defaults.
     fn missing(&self) -> Vec<&'static str> {
-        let given = |field: &str| match field {
+        FIELDS.into_iter().filter(|field| !self.has_field(field)).collect()
+    }
+
+    /// Returns true if a field is given.
+    fn has_field(&self, field: &str) -> bool {
+        match field {
             "objective" => self.objective.is_some(),
             "completed" => !self.completed.is_empty(),
             "unresolved" => !self.unresolved.is_empty(),
@@ -221,15 +226,14 @@ impl New {
             "next_action" => self.next_action.is_some(),
             "risks" => !self.risks.is_empty(),
             _ => true,
-        };
-        FIELDS.into_iter().filter(|field| !given(field)).collect()
+        }
     }
 
     /// Asks for missing fields on the terminal.
     fn ask(&mut self, output: &mut Output) -> Result<(), Failure> {
         let mut lines = std::io::stdin().lock().lines();
-        let mut answer = |question: &str, output: &mut Output| -> Result<Option<String>, Failure> {
-            output.note(question);
+        let mut answer = |question: &str, terminal: &mut Output| -> Result<Option<String>, Failure> {
+            terminal.note(question);
             let line = lines.next().transpose().map_err(|e| Failure::io("the terminal could not be read", &e))?;
             Ok(line.map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()))
         };

@@ -21,14 +21,14 @@ use super::{Ending, Failure, Output, gate, run, table};
 #[derive(clap::Args)]
 pub(crate) struct Approve {
     #[command(flatten)]
-    pub(super) said: Said,
+    pub(super) shared: Said,
 }
 
 /// Reject the products that an item waits for: the item fails with your reason
 #[derive(clap::Args)]
 pub(crate) struct Reject {
     #[command(flatten)]
-    pub(super) said: Said,
+    pub(super) shared: Said,
 }
 
 #[derive(clap::Args)]
@@ -99,23 +99,28 @@ pub(crate) fn dismiss(arguments: &Dismiss, repository: &Repository, output: &mut
 
 /// Approves an item.
 pub(crate) fn approve(arguments: &Approve, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    decide(&arguments.said, Decision::Approved, repository, output)
+    decide(&arguments.shared, Decision::Approved, repository, output)
 }
 
 /// Rejects an item.
 pub(crate) fn reject(arguments: &Reject, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    decide(&arguments.said, Decision::Rejected, repository, output)
+    decide(&arguments.shared, Decision::Rejected, repository, output)
 }
 
-fn decide(said: &Said, decision: Decision, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let (target, rest) = Target::with_rest(&repository.store, &said.target)?;
-    let message = said.message.as_deref();
+fn decide(
+    arguments: &Said,
+    decision: Decision,
+    repository: &Repository,
+    output: &mut Output,
+) -> Result<Ending, Failure> {
+    let (target, rest) = Target::with_rest(&repository.store, &arguments.target)?;
+    let message = arguments.message.as_deref();
     let decided = match rest {
         Some(item) if !target.is_own() => {
-            let run = gate::vetted(&target, said.terms, repository, output)?;
+            let run = gate::vetted(&target, arguments.terms, repository, output)?;
             repository.decide_elsewhere(&run, item, decision, message)?
         }
-        _ => repository.decide(&said.target, decision, message)?,
+        _ => repository.decide(&arguments.target, decision, message)?,
     };
     if output.answers(&decided) {
         return Ok(Ending::Done);
@@ -134,7 +139,7 @@ fn print(decided: &Decided, output: &mut Output) {
     let wherever = if *recorded { "" } else { ", in your log" };
     output.line(&format!("{} {run}/{item}{wherever}", decision.word()));
     let rows: Vec<_> =
-        products(about).map(|(item, key, digest)| vec![format!("  {item}"), key, digest.to_string()]).collect();
+        products(about).map(|(id, key, digest)| vec![format!("  {id}"), key, digest.to_string()]).collect();
     table::lines(&rows).iter().for_each(|line| output.line(line));
 }
 
@@ -189,18 +194,18 @@ pub(crate) fn admit(arguments: &Admit, repository: &Repository, output: &mut Out
     let roles = arguments.roles.iter().copied().collect();
     let admitted = repository.admit(&arguments.run, &arguments.key, &roles)?;
     if !output.answers(&admitted) {
-        let roles: Vec<_> = admitted.role.iter().chain(&admitted.roles).map(|role| role.word()).collect();
-        output.line(&format!("{}: {} may {}", admitted.run, admitted.key, roles.join(", ")));
+        let words: Vec<_> = admitted.role.iter().chain(&admitted.roles).map(|role| role.word()).collect();
+        output.line(&format!("{}: {} may {}", admitted.run, admitted.key, words.join(", ")));
     }
     Ok(Ending::Done)
 }
 
 /// Parses repeated `KEY=ROLE[,ROLE…]`.
-pub(crate) fn admitted(said: &[String], repository: &Repository) -> Result<BTreeMap<String, BTreeSet<Role>>, Failure> {
+pub(crate) fn admitted(texts: &[String], repository: &Repository) -> Result<BTreeMap<String, BTreeSet<Role>>, Failure> {
     let mut keys: BTreeMap<String, BTreeSet<Role>> = BTreeMap::new();
-    for one in said {
-        let misused = || Failure::usage(format!("{one:?} is not KEY=ROLE[,ROLE…]"));
-        let (key, roles) = one.rsplit_once('=').ok_or_else(misused)?;
+    for one in texts {
+        let (key, roles) =
+            one.rsplit_once('=').ok_or_else(|| Failure::usage(format!("{one:?} is not KEY=ROLE[,ROLE…]")))?;
         let roles = roles.split(',').map(|role| role.parse::<Role>().map_err(Failure::usage));
         keys.entry(repository.key_of(key)?).or_default().extend(roles.collect::<Result<Vec<_>, _>>()?);
     }

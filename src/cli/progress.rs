@@ -33,7 +33,7 @@ pub(crate) struct Display {
     /// The output of this process's attempts.
     lives: Option<Arc<Lives>>,
     /// The prefix of each line.
-    named: String,
+    prefix: String,
     /// Whether to use colour.
     color: bool,
     /// The number of items, in total and by result.
@@ -55,7 +55,7 @@ enum End {
 
 impl End {
     /// Returns the result of an item, or `None` if it has not ended.
-    fn of(status: &str, red: bool) -> Option<Self> {
+    fn from_status(status: &str, red: bool) -> Option<Self> {
         Some(match status {
             "done" if red => Self::Red,
             "done" => Self::Done,
@@ -81,22 +81,22 @@ impl Display {
     pub(crate) fn new(
         state: &RunState,
         clock: Clock,
-        beside: Option<&RunId>,
+        labelled: Option<&RunId>,
         lives: Option<Arc<Lives>>,
         color: bool,
     ) -> Self {
-        let live = io::stderr().is_terminal() && !clock.is_pinned() && beside.is_none();
+        let live = io::stderr().is_terminal() && !clock.is_pinned() && labelled.is_none();
         let mut display = Self {
             terminal: live.then(Terminal::new),
             lives,
-            named: beside.map(|run| format!("{run}: ")).unwrap_or_default(),
+            prefix: labelled.map(|run| format!("{run}: ")).unwrap_or_default(),
             color,
             outcomes: Outcomes { total: state.items.len() as u64, ..Outcomes::default() },
             ended: HashMap::new(),
             echoes: false,
         };
         for (at, item) in state.items.indexed() {
-            display.count(&state.graph.item(at).id, End::of(state.status(at), item.red));
+            display.count(&state.graph.item(at).id, End::from_status(state.status(at), item.red));
         }
         display.show_counts();
         display
@@ -108,7 +108,7 @@ impl Display {
         Self {
             terminal: live.then(Terminal::new),
             lives: Some(lives),
-            named: String::new(),
+            prefix: String::new(),
             color,
             outcomes: Outcomes { total: state.items.len() as u64, ..Outcomes::default() },
             ended: HashMap::new(),
@@ -135,13 +135,13 @@ impl Display {
     /// Returns the attempts without a row on the terminal, whose silence must be reported.
     pub(crate) fn unseen(&self) -> Option<Watched> {
         let lives = self.lives.clone().filter(|_| self.terminal.is_none())?;
-        Some((self.named.clone(), lives))
+        Some((self.prefix.clone(), lives))
     }
 
     /// Shows an event.
     pub(crate) fn tell(&mut self, progress: &Progress<'_>) {
         match progress {
-            Progress::Note(text) => self.line(&Painted::from(self.named.as_str()).words(text)),
+            Progress::Note(text) => self.line(&Painted::from(self.prefix.as_str()).words(text)),
             Progress::Recorded(link, state) => self.recorded(link, state),
         }
     }
@@ -169,7 +169,7 @@ impl Display {
             return;
         }
         if let Some((item, _)) = entry.event.item() {
-            let outcome = entry.event.shown_status().and_then(|status| End::of(status, entry.event.is_red()));
+            let outcome = entry.event.shown_status().and_then(|status| End::from_status(status, entry.event.is_red()));
             self.count(item, outcome);
             if let Some(bar) = self.terminal.as_mut().and_then(|terminal| terminal.running.remove(item)) {
                 bar.finish_and_clear();
@@ -183,9 +183,9 @@ impl Display {
             _ => false,
         };
         if !is_folded {
-            let (mark, said) = describe(entry, state);
+            let (mark, text) = describe(entry, state);
             let shade = shade::of_event(&entry.event).filter(|_| self.color);
-            self.line(&Painted::from(self.named.as_str()).painted(mark, shade).words(&said));
+            self.line(&Painted::from(self.prefix.as_str()).painted(mark, shade).words(&text));
         }
         self.show_counts();
     }
@@ -240,8 +240,8 @@ impl Terminal {
     /// Adds the row of an attempt, or makes it the only one if the output is printed as it comes.
     fn start(&mut self, item: &ItemId, attempt: u32, lives: Option<Arc<Lives>>, echoes: bool) {
         let of = item.clone();
-        let said = move |_: &ProgressState, to: &mut dyn fmt::Write| {
-            let live = lives.as_ref().and_then(|lives| lives.of(&of));
+        let write_last_line = move |_: &ProgressState, to: &mut dyn fmt::Write| {
+            let live = lives.as_ref().and_then(|lives| lives.find(&of));
             // Ignores drawing errors.
             let _ =
                 to.write_str(&live.map(|live| format_last_line(&live, of.as_str().len(), echoes)).unwrap_or_default());
@@ -251,7 +251,7 @@ impl Terminal {
         } else {
             (self.bars.add(ProgressBar::new_spinner()), "  {msg}  {elapsed}  {said}")
         };
-        bar.set_style(style(template).with_key("said", said));
+        bar.set_style(style(template).with_key("said", write_last_line));
         let again = if attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
         bar.set_message(printable::line(&format!("{item}{again}")));
         if echoes {
@@ -264,10 +264,10 @@ impl Terminal {
 
 /// Formats the silence of an attempt and its last line, unless that was printed, cut to the
 /// terminal's width.
-fn format_last_line(live: &Live, taken: usize, is_printed: bool) -> String {
+fn format_last_line(live: &Live, used: usize, is_printed: bool) -> String {
     let (silent, last) = (live.silent(), if is_printed { String::new() } else { printable::line(&live.last()) });
     let quiet = if silent < QUIET { String::new() } else { format!("silent for {}  ", minutes(silent)) };
-    let width = usize::from(console::Term::stderr().size().1).saturating_sub(taken + BESIDE);
+    let width = usize::from(console::Term::stderr().size().1).saturating_sub(used + BESIDE);
     table::wrap::cut(&format!("{quiet}{last}"), width)
 }
 
@@ -291,11 +291,10 @@ pub(crate) fn cause(cause: &Cause, actor: &str) -> String {
 
 /// Formats an entry: the mark and the text.
 fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
-    let line = |mark: &'static str, item: &ItemId, rest: String| (mark, format!(" {item}  {rest}"));
     match &entry.event {
         Event::ItemFired(e) => {
-            let by = Holder::of(e).map(|holder| format!(", {holder}")).unwrap_or_default();
-            line("▶", &e.item, format!("attempt {}{by}", e.attempt))
+            let by = Holder::from_fired(e).map(|holder| format!(", {holder}")).unwrap_or_default();
+            item_line("▶", &e.item, format_args!("attempt {}{by}", e.attempt))
         }
         Event::ItemReconciled(e) if e.status == Outcome::Done => {
             let products = match e.products.len() {
@@ -306,28 +305,28 @@ fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
             };
             let took = table::duration(e.duration_ms);
             match (&e.reused, &e.reason) {
-                (Some(reused), _) => line("✓", &e.item, format!("reused from {reused}{products}")),
-                (None, _) if e.grade.is_some() => line("✓", &e.item, format!("claimed{products}")),
+                (Some(reused), _) => item_line("✓", &e.item, format_args!("reused from {reused}{products}")),
+                (None, _) if e.grade.is_some() => item_line("✓", &e.item, format_args!("claimed{products}")),
                 (None, reason) if e.is_red() => {
                     let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-                    line("!", &e.item, format!("done in {took}{products}, red{why}"))
+                    item_line("!", &e.item, format_args!("done in {took}{products}, red{why}"))
                 }
                 _ => {
-                    let said = e.summary().and_then(|said| said.lines().next());
-                    let said = said.map(|said| format!(": {said}")).unwrap_or_default();
+                    let detail = e.summary().and_then(|detail| detail.lines().next());
+                    let detail = detail.map(|detail| format!(": {detail}")).unwrap_or_default();
                     let judged = if e.protected_judged {
                         format!(", ! {}", judged_in_words(e.protected.len()))
                     } else {
                         String::new()
                     };
-                    line("✓", &e.item, format!("done in {took}{products}{judged}{said}"))
+                    item_line("✓", &e.item, format_args!("done in {took}{products}{judged}{detail}"))
                 }
             }
         }
         Event::ItemReconciled(e) => {
-            line("✗", &e.item, format!("failed: {}", e.reason.as_deref().unwrap_or("no reason")))
+            item_line("✗", &e.item, format_args!("failed: {}", e.reason.as_deref().unwrap_or("no reason")))
         }
-        Event::ItemRetried(e) => line(
+        Event::ItemRetried(e) => item_line(
             "↻",
             &e.item,
             format!(
@@ -337,17 +336,22 @@ fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
             ),
         ),
         Event::ItemRequeued(e) => {
-            let taken = e.because.map(|because| format!("taken from its driver: {}", because.word()));
-            let why = taken.as_deref().or(e.detail.as_deref()).unwrap_or("asked for again");
-            line("↻", &e.item, format!("attempt {}: {why}", e.attempt))
+            let cause = e.because.map(|because| format!("taken from its driver: {}", because.word()));
+            let why = cause.as_deref().or(e.detail.as_deref()).unwrap_or("asked for again");
+            item_line("↻", &e.item, format_args!("attempt {}: {why}", e.attempt))
         }
-        Event::ItemSkipped(e) => line("─", &e.item, format!("skipped: {}", e.reason)),
-        Event::ItemCancelled(e) => line("─", &e.item, format!("cancelled: {}", e.reason)),
+        Event::ItemSkipped(e) => item_line("─", &e.item, format_args!("skipped: {}", e.reason)),
+        Event::ItemCancelled(e) => item_line("─", &e.item, format_args!("cancelled: {}", e.reason)),
         Event::RunExtended(e) => ("+", format!(" {}", added(e, &entry.actor))),
         Event::RunConcluded(e) => {
-            let said = format!(" {}  {}", e.rule, e.outcome);
-            ("!", e.detail.iter().fold(said, |said, detail| said + ": " + detail))
+            let detail = format!(" {}  {}", e.rule, e.outcome);
+            ("!", e.detail.iter().fold(detail, |text, detail| text + ": " + detail))
         }
         _ => ("", entry.subject()),
     }
+}
+
+/// Returns the line of an item.
+fn item_line(mark: &'static str, item: &ItemId, rest: impl fmt::Display) -> (&'static str, String) {
+    (mark, format!(" {item}  {rest}"))
 }

@@ -41,10 +41,10 @@ pub(crate) struct Arguments {
 /// Pushes, and prints the changes.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let remote = share::remote(arguments.remote.as_deref(), true, repository)?;
-    let asked = if arguments.all { Asked::All } else { named(arguments, &remote, repository)? };
+    let selection = if arguments.all { Asked::All } else { requested_names(arguments, &remote, repository)? };
     let request = Request {
         remote,
-        asked,
+        asked: selection,
         threads_only: false,
         transcripts: arguments.transcripts,
         space: share::space(arguments.as_branch.as_deref())?,
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     let moved =
         moves.iter().any(|moved| moved.status.moves() || matches!(moved.status, Status::Archived | Status::Folded));
-    if !moved && !moves.iter().any(|moved| matches!(moved.place.kind, Kind::Run | Kind::Thread | Kind::Archive)) {
+    if !moved && !moves.iter().any(|change| matches!(change.place.kind, Kind::Run | Kind::Thread | Kind::Archive)) {
         output.note("there are no runs or threads here");
     } else if !moved {
         output.note("the remote has everything already");
@@ -90,12 +90,13 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 }
 
 /// Returns the names; without any, fails with the available ones, because a push must be explicit.
-fn named(arguments: &Arguments, remote: &Remote, repository: &Repository) -> Result<Asked, Failure> {
+fn requested_names(arguments: &Arguments, remote: &Remote, repository: &Repository) -> Result<Asked, Failure> {
     if !arguments.names.is_empty() {
         // A fetched run may be named as in `verify`.
         let prefix = format!("{}/", remote.name);
-        let plain = |name: &String| name.strip_prefix(&prefix).unwrap_or(name).to_owned();
-        return Ok(Asked::Named(arguments.names.iter().map(plain).collect()));
+        return Ok(Asked::Named(
+            arguments.names.iter().map(|name| name.strip_prefix(&prefix).unwrap_or(name).to_owned()).collect(),
+        ));
     }
     let (runs, threads) = (own_runs(&repository.store)?.len(), own_threads(&repository.store)?.len());
     let here = match share::counted(runs, threads) {

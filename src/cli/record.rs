@@ -96,13 +96,13 @@ struct Recorded<'a> {
 
 /// Records a command, or commits.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let (named, goal) = (arguments.run.as_ref(), arguments.goal.as_deref());
-    if let Some(run) = named.filter(|_| arguments.command.is_empty() && arguments.adopt.is_none()) {
+    let (given, goal) = (arguments.run.as_ref(), arguments.goal.as_deref());
+    if let Some(run) = given.filter(|_| arguments.command.is_empty() && arguments.adopt.is_none()) {
         return go_on(run, arguments, repository, output);
     }
     let begun = match &arguments.adopt {
-        Some(range) => repository.record_commits(named, range, goal)?,
-        None => repository.record(named, &arguments.recording())?,
+        Some(range) => repository.record_commits(given, range, goal)?,
+        None => repository.record(given, &arguments.recording())?,
     };
     let begun = match begun {
         Ok(begun) => begun,
@@ -116,9 +116,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     if let Some(agent) = &begun.agent {
         agent.remarks.iter().for_each(|remark| output.note(remark));
-        let given = agent.given();
-        if !given.is_empty() {
-            output.note(&format!("the agent gets its login: {given}"));
+        let logins = agent.given();
+        if !logins.is_empty() {
+            output.note(&format!("the agent gets its login: {logins}"));
         }
     }
     if let Some(lacks) = &begun.lacks {
@@ -173,9 +173,9 @@ fn drive(run: &RunId, manner: Manner, repository: &Repository, output: &mut Outp
     let (watched, is_timed) = (display.unseen().into_iter().collect(), !drivable.clock().is_pinned());
     let driven = runtime.block_on(async {
         let mut tell = |progress: Progress<'_>| display.tell(&progress);
-        let driven = drivable.drive(interrupt, &mut tell);
+        let driving = drivable.drive(interrupt, &mut tell);
         tokio::select! {
-            driven = driven => driven,
+            driven = driving => driven,
             never = tell_of_silence(watched, is_timed) => match never {},
         }
     });
@@ -206,7 +206,7 @@ fn finish(
             verify: report.as_ref().map(Report::to_json),
         });
     } else if !driven.interrupted {
-        let work = Work::of(&repository.store, view);
+        let work = Work::read(&repository.store, view);
         first_screen::print_work(view, &work, false, output);
         first_screen::print_proof(view, report.as_ref(), repository, output);
         if let Some(report) = report.as_ref().filter(|report| !report.intact) {

@@ -90,8 +90,7 @@ impl<'a> Rereading<'a> {
         }
         let Ok(Some(read)) = self.repository.read_remote_of(&self.run) else { return false };
         self.at = Instant::now();
-        let failed = |read: Option<&RemoteRead>| read.is_some_and(|read| read.failure.is_some());
-        let is_changed = failed(self.last.as_ref()) != failed(Some(&read));
+        let is_changed = has_failed(self.last.as_ref()) != has_failed(Some(&read));
         self.last = Some(read);
         is_changed
     }
@@ -100,4 +99,8 @@ impl<'a> Rereading<'a> {
     pub(crate) fn age(&self) -> Option<String> {
         age(self.last.as_ref(), self.repository.environment.clock.now())
     }
+}
+
+fn has_failed(read: Option<&RemoteRead>) -> bool {
+    read.is_some_and(|read| read.failure.is_some())
 }

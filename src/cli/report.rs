@@ -93,12 +93,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 
 /// Writes a file. An existing one is replaced at once, so that it is never half-written.
 fn save(path: &Path, text: &str, output: &mut Output) -> Result<Ending, Failure> {
-    let write = || -> io::Result<()> {
-        let mut file = NewFile::beside(path)?;
-        file.as_write().write_all(text.as_bytes())?;
-        file.place()
-    };
-    write().map_err(|error| Failure::io(&format!("cannot write {}", path.display()), &error))?;
+    write_new(path, text).map_err(|error| Failure::io(&format!("cannot write {}", path.display()), &error))?;
     if output.json {
         output.value(&Written::new(path, text));
     }
@@ -106,14 +101,26 @@ fn save(path: &Path, text: &str, output: &mut Output) -> Result<Ending, Failure>
     Ok(Ending::Done)
 }
 
+/// Writes a new file whole.
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = NewFile::beside(path)?;
+    file.as_write().write_all(text.as_bytes())?;
+    file.place()
+}
+
 /// Returns the name of the first run as a file name.
 fn default_path(names: &[String]) -> PathBuf {
     let name = names.first().map_or("report", String::as_str);
-    let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-    PathBuf::from(format!("{}.html", name.chars().map(safe).collect::<String>().trim_start_matches(['.', '-'])))
+    PathBuf::from(format!(
+        "{}.html",
+        name.chars()
+            .map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' })
+            .collect::<String>()
+            .trim_start_matches(['.', '-'])
+    ))
 }
 
 fn open(path: &Path, repository: &Repository) -> Result<(), Failure> {
     let call = repository.store.git().args(["web--browse", "--config=web.browser"]).arg(path);
-    call.run().map(drop).map_err(|error| Failure::of("no-browser", &error))
+    call.run().map(drop).map_err(|error| Failure::from_error("no-browser", &error))
 }

@@ -9,7 +9,6 @@ use git_handoff::engine::operations::{Drivable, DriveOptions, Driven};
 use git_handoff::git::remote::without_password;
 use git_handoff::model::credential;
 use git_handoff::model::hints::{self, Hint};
-use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::name::RunId;
 use git_handoff::model::printable;
 use git_handoff::model::state::Phase;
@@ -76,12 +75,12 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if arguments.id.is_some() && arguments.runs.len() != 1 {
         return Err(Failure::usage("--id is for one plan file".to_owned()));
     }
-    for named in &arguments.runs {
-        if let Some(run) = run_elsewhere(named, arguments.via.is_some(), repository)? {
+    for text in &arguments.runs {
+        if let Some(run) = run_elsewhere(text, arguments.via.is_some(), repository)? {
             runs.push(run);
             continue;
         }
-        if let Some(target) = run_named(named, repository)? {
+        if let Some(target) = run_named(text, repository)? {
             if arguments.id.is_some() {
                 return Err(Failure::usage("--id is for a plan file: a run has its id".to_owned()));
             }
@@ -91,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             runs.push(target.run);
             continue;
         }
-        match submit::submit(Path::new(named), arguments.id.as_deref(), &Wanted::default(), repository)? {
+        match submit::submit(Path::new(text), arguments.id.as_deref(), &Wanted::default(), repository)? {
             Ok(submitted) => {
                 submitted.warnings.iter().for_each(|warning| output.warn(&credential::redact(warning)));
                 runs.push(submitted.run);
@@ -131,27 +130,27 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 }
 
 /// Returns the id of a run that is not here, if a remote may have it.
-fn run_elsewhere(named: &str, has_remote: bool, repository: &Repository) -> Result<Option<RunId>, Failure> {
-    if !has_remote || Path::new(named).is_file() {
+fn run_elsewhere(text: &str, has_remote: bool, repository: &Repository) -> Result<Option<RunId>, Failure> {
+    if !has_remote || Path::new(text).is_file() {
         return Ok(None);
     }
-    let Ok(run) = RunId::parse(named) else { return Ok(None) };
-    let is_own = Target::look_up(&repository.store, named)?.is_some_and(|target| target.is_own());
+    let Ok(run) = RunId::parse(text) else { return Ok(None) };
+    let is_own = Target::look_up(&repository.store, text)?.is_some_and(|target| target.is_own());
     Ok((!is_own).then_some(run))
 }
 
 /// Returns the run with this name, or `None` for a plan file.
 ///
 /// A name that is both is an error, because others may have chosen the run's id.
-fn run_named(named: &str, repository: &Repository) -> Result<Option<Target>, Failure> {
-    if !(Path::new(named).is_file() || named == "-") {
-        return Ok(Some(Target::find(&repository.store, named)?));
+fn run_named(text: &str, repository: &Repository) -> Result<Option<Target>, Failure> {
+    if !(Path::new(text).is_file() || text == "-") {
+        return Ok(Some(Target::find(&repository.store, text)?));
     }
-    match Target::look_up(&repository.store, named) {
+    match Target::look_up(&repository.store, text) {
         Ok(Some(target)) => {
-            let message = format!("{named:?} is the name of a run here, and of a file");
+            let message = format!("{text:?} is the name of a run here, and of a file");
             Err(Failure::refused("ambiguous", message)
-                .hint(hints::run_or_file(format_args!("./{named}"), target.reference)))
+                .hint(hints::run_or_file(format_args!("./{text}"), target.reference)))
         }
         _ => Ok(None),
     }
@@ -166,8 +165,8 @@ pub(crate) fn drive(
 ) -> Result<Ending, Failure> {
     // The driver waits for the disk on this thread; attempts continue on the other.
     let (runtime, interrupt) = interrupt::runtime()?;
-    let mut named = BTreeSet::new();
-    let runs: Vec<&RunId> = runs.iter().filter(|run| named.insert(*run)).collect();
+    let mut distinct = BTreeSet::new();
+    let runs: Vec<&RunId> = runs.iter().filter(|run| distinct.insert(*run)).collect();
     let Opened { drivable, mut endings, watched, is_timed } = open_runs(&runs, options, repository, output);
     let driven = drivable.into_iter().map(|(run, one, mut display)| {
         let interrupt = interrupt.clone();
@@ -179,15 +178,15 @@ pub(crate) fn drive(
     });
     let started = Instant::now();
     let all = runtime.block_on(async {
-        let all = join_all(driven);
+        let driving = join_all(driven);
         tokio::select! {
-            all = all => all,
+            all = driving => all,
             never = tell_of_silence(watched, is_timed) => match never {},
         }
     });
     let took = started.elapsed();
-    for (run, driven) in all {
-        endings.push(driven.map(|driven| end(run, &driven, repository, output)).map_err(Failure::from));
+    for (run, result) in all {
+        endings.push(result.map(|result| end(run, &result, repository, output)).map_err(Failure::from));
     }
     if is_timed && !output.json {
         output.note(&format!("took {}", table::duration(u64::try_from(took.as_millis()).unwrap_or(u64::MAX))));
@@ -220,8 +219,8 @@ fn open_runs<'r>(
             Ok(one) => {
                 unenforced = unenforced.or_else(|| one.unenforced());
                 remarks.extend(one.remarks());
-                let beside = (runs.len() > 1).then_some(*run);
-                let display = Display::new(one.state(), one.clock(), beside, Some(one.lives()), output.stderr_color);
+                let label = (runs.len() > 1).then_some(*run);
+                let display = Display::new(one.state(), one.clock(), label, Some(one.lives()), output.stderr_color);
                 opened.watched.extend(display.unseen());
                 opened.is_timed = !one.clock().is_pinned();
                 opened.drivable.push((*run, one, display));
@@ -265,7 +264,7 @@ fn last_of(endings: impl Iterator<Item = Result<Ending, Failure>>, output: &mut 
 fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Output) -> Ending {
     let state = &driven.view.state;
     if output.json {
-        output.value(&driven.shown());
+        output.value(&driven.answer());
     } else {
         status::print_table(&driven.view, &repository.store, output);
         if let Some(shares) = driven.shares_in_words() {
@@ -282,7 +281,7 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
         output.hint(&hints::run(run));
         return Ending::Interrupted;
     }
-    let work = (!output.json).then(|| Work::of(&repository.store, &driven.view));
+    let work = (!output.json).then(|| Work::read(&repository.store, &driven.view));
     if let Some(work) = &work {
         first_screen::print_work(&driven.view, work, true, output);
         let report = verified(&driven.view, repository, output);
@@ -340,19 +339,19 @@ fn verified(view: &View, repository: &Repository, output: &mut Output) -> Option
 fn show_tails(view: &View, work: &Work, repository: &Repository, output: &mut Output) {
     let items = view.state.items.indexed();
     let failed = items.filter(|(at, item)| item.phase == Phase::Failed && !view.state.is_superseded(*at));
-    let mut shown = 0;
+    let mut count = 0;
     for (at, item) in failed {
         // Skips unreadable transcripts; the hint names the command.
         let Ok(Some(tail)) = piece::tail(&repository.store, view, at) else { continue };
-        if shown == TAILS {
+        if count == TAILS {
             output.note("…");
             return;
         }
-        shown += 1;
+        count += 1;
         let (id, reason) = (&view.state.graph.item(at).id, item.reason.as_deref());
         output.note(&format!("✗ {id}  attempt {}: {}", tail.attempt, reason.unwrap_or("no reason")));
-        let item = work.items.iter().find(|item| item.id == *id);
-        let tests = item.and_then(|item| match &item.explained {
+        let step_work = work.items.iter().find(|candidate| candidate.id == *id);
+        let tests = step_work.and_then(|step_work| match &step_work.explained {
             Some(Explained::Tests(failure)) if !failure.assertion.is_empty() => Some(failure),
             _ => None,
         });
@@ -371,19 +370,20 @@ fn show_tails(view: &View, work: &Work, repository: &Repository, output: &mut Ou
 
 /// Prints hints about items that are not done or red.
 fn advise(view: &View, repository: &Repository, output: &mut Output) {
-    let has_transcript = |at: &ItemIndex| piece::has_transcript(view, &view.state.graph.item(*at).id);
-    if let Some(at) = view.state.items.indices().find(|at| view.state.is_red(*at)).filter(has_transcript) {
+    let state = &view.state;
+    let red = state.items.indices().find(|at| state.is_red(*at));
+    if let Some(at) = red.filter(|at| piece::has_transcript(view, &state.graph.item(*at).id)) {
         output.hint(&hints::cat(format_args!("{}/{}:transcript", view.run, view.state.graph.item(at).id)));
     }
     // Replaced items are not retried.
-    let is_failed = |at: &ItemIndex| view.state.items[*at].phase == Phase::Failed && !view.state.is_superseded(*at);
-    if let Some(at) = view.state.items.indices().find(is_failed) {
+    let mut failed = state.items.indices().filter(|at| state.items[*at].phase == Phase::Failed);
+    if let Some(at) = failed.find(|at| !state.is_superseded(*at)) {
         let item = view.state.graph.item(at);
         let id = &item.id;
         if let Some((on, _)) = view.state.lacks(at) {
             return output.hint(&hints::without_product(&view.run, on));
         }
-        if has_transcript(&at) {
+        if piece::has_transcript(view, &view.state.graph.item(at).id) {
             output.hint(&hints::cat(format_args!("{}/{id}:transcript", view.run)));
         }
         if let Some((key, place)) = repository.login_out_of_reach(item) {

@@ -51,13 +51,13 @@ fn nothing(arguments: &Arguments, repository: &Repository, output: &mut Output) 
 
 /// Formats a run.
 pub(crate) fn row(run: &RunSummary) -> Vec<Cell> {
-    let said = run.error.as_deref().map_or_else(|| counts(run), Cell::from);
+    let summary = run.error.as_deref().map_or_else(|| counts(run), Cell::from);
     let name = run.remote.as_ref().map_or_else(|| run.run.to_string(), |remote| format!("{remote}/{}", run.run));
     let queue = run.queue.as_deref().unwrap_or("?");
     let date = run.submitted_at.map_or_else(|| "?".to_owned(), table::minute);
     let author = run.author.as_deref().unwrap_or("?");
-    let state = Cell::default().and(run.state, shade::of(run.state));
-    let mut row = vec![name.into(), queue.into(), state, date.into(), author.into(), said];
+    let state = Cell::default().and(run.state, shade::for_word(run.state));
+    let mut row = vec![name.into(), queue.into(), state, date.into(), author.into(), summary];
     let goal = run.goal.iter().flat_map(|goal| goal.lines()).map(str::trim).find(|line| !line.is_empty());
     row.extend(goal.map(Cell::from));
     row
@@ -69,17 +69,17 @@ fn counts(run: &RunSummary) -> Cell {
     let ready = |status: &str, n: u64| if status == "ready" { n.saturating_sub(awaits) } else { n };
     let counts = run.counts.iter().map(|(status, n)| (ready(status, *n), *status));
     let counts = counts.chain([(awaits, status::AWAITED)]).filter(|(n, _)| *n > 0);
-    let counts = counts.map(|(n, status)| (format!("{n} {status}"), shade::of(status)));
+    let counts = counts.map(|(n, status)| (format!("{n} {status}"), shade::for_word(status)));
     let empty = (run.handed_over_nothing > 0).then(|| format!("{} with {NOTHING}", run.handed_over_nothing));
     let claimed = (run.claimed > 0).then(|| format!("{} {}", run.claimed, CLAIMED));
     let empty = claimed.into_iter().chain(empty).map(|words| (words, None));
-    let said = run.said.iter().map(|word| (word.clone(), shade::SAID));
+    let outcomes = run.said.iter().map(|word| (word.clone(), shade::SAID));
     // The reason is for `status`: here it would push the rows apart.
     let silent = run.stopped.iter().filter(|_| run.said.is_empty());
     let stopped = silent.map(|stopped| (format!("rule {} stopped", stopped.rule), shade::SAID));
     let partial = run.stopped.iter().map(|_| (status::PARTIAL.to_owned(), shade::SAID));
     counts
-        .chain(said)
+        .chain(outcomes)
         .chain(stopped)
         .chain(empty)
         .chain(partial)

@@ -9,7 +9,7 @@ use super::status;
 pub(crate) const SAID: Option<Color> = Some(Color::Red);
 
 /// Returns the colour of a status word, or `None` for other words.
-pub(crate) fn of(word: &str) -> Option<Color> {
+pub(crate) fn for_word(word: &str) -> Option<Color> {
     match word.strip_suffix(status::EMPTY).unwrap_or(word) {
         "done" | status::REUSED | status::CLAIMED => Some(Color::Green),
         "red" | "failed" | "timed out" | "unreadable" | status::RED => Some(Color::Red),
@@ -23,7 +23,7 @@ pub(crate) fn of(word: &str) -> Option<Color> {
 pub(crate) fn of_event(event: &Event) -> Option<Color> {
     match event {
         Event::RunConcluded(_) => SAID,
-        event if event.is_red() => of("red"),
-        event => event.shown_status().and_then(of),
+        event if event.is_red() => for_word("red"),
+        event => event.shown_status().and_then(for_word),
     }
 }

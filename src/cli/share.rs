@@ -17,15 +17,17 @@ pub(crate) fn remote(word: Option<&str>, push: bool, repository: &Repository) ->
     let chosen = word.map_or_else(|| remotes.default(push), str::to_owned);
     remotes.find(&chosen).map_err(|error| {
         let failure = Failure::from(error);
-        let is_run = || own_runs(&repository.store).is_ok_and(|runs| runs.iter().any(|run| run.as_str() == chosen));
         let is_thread = || {
             own_threads(&repository.store).is_ok_and(|threads| threads.iter().any(|thread| thread.as_str() == chosen))
         };
         match word {
             // The user named a run or thread in place of the remote.
-            Some(name) if is_run() || is_thread() => {
-                let named = if push { hints::push_named } else { hints::fetch_named };
-                failure.hint(named(remotes.default(push), name))
+            Some(name)
+                if own_runs(&repository.store).is_ok_and(|runs| runs.iter().any(|run| run.as_str() == chosen))
+                    || is_thread() =>
+            {
+                let hint = if push { hints::push_named } else { hints::fetch_named };
+                failure.hint(hint(remotes.default(push), name))
             }
             Some(_) => failure.hint(hints::remotes()),
             None => failure.hint(hints::add_remote()),
@@ -35,22 +37,26 @@ pub(crate) fn remote(word: Option<&str>, push: bool, repository: &Repository) ->
 
 /// Returns the folder of the remote's refs.
 pub(crate) fn space(branches: Option<&str>) -> Result<Space, Failure> {
-    let bad = || Failure::usage(format!("{:?} cannot begin the name of a branch", branches.unwrap_or_default()));
-    Space::new(branches).ok_or_else(bad)
+    Space::new(branches)
+        .ok_or_else(|| Failure::usage(format!("{:?} cannot begin the name of a branch", branches.unwrap_or_default())))
 }
 
 /// Formats the number of runs and threads.
 pub(crate) fn counted(runs: usize, threads: usize) -> String {
-    let of = |count: usize, word: &str| match count {
+    [count_words(runs, "run"), count_words(threads, "thread")].into_iter().flatten().collect::<Vec<_>>().join(" and ")
+}
+
+/// Returns a count with its noun, or `None` for nothing.
+fn count_words(count: usize, word: &str) -> Option<String> {
+    match count {
         0 => None,
         1 => Some(format!("1 {word}")),
         n => Some(format!("{n} {word}s")),
-    };
-    [of(runs, "run"), of(threads, "thread")].into_iter().flatten().collect::<Vec<_>>().join(" and ")
+    }
 }
 
 /// Formats a name chosen by others for display.
-pub(crate) fn shown(name: &str) -> String {
+pub(crate) fn readable_name(name: &str) -> String {
     printable::line(name)
 }
 

@@ -4,16 +4,12 @@ use git_handoff::git::store::Store;
 use git_handoff::model::claims::Reported;
 use git_handoff::model::confinement::NONE;
 use git_handoff::model::digest::Digest;
-use git_handoff::model::entry::{Event, Exit, ItemEnded, Outcome, Product};
+use git_handoff::model::entry::{Event, Exit, ItemEnded, Outcome};
 use git_handoff::model::hints::{self, Hint};
-use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::manifest::places_in_words;
-use git_handoff::model::name::FilePath;
-use git_handoff::model::pipeline::BlockEnded;
-use git_handoff::model::plan::ProductKey;
 use git_handoff::model::printable::{self, Painted};
 use git_handoff::model::program::{Interpreter, Program};
-use git_handoff::model::protected::{ProtectedChange, allowed_in_words, judged_in_words};
+use git_handoff::model::protected::{allowed_in_words, judged_in_words};
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::{Holder, RunState};
 use git_handoff::repository::Repository;
@@ -58,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let (target, rest) = Target::with_rest(&repository.store, &arguments.target)?;
     let view = target.view(&repository.store)?;
     match rest {
-        None if output.json => output.value(&RunDocument::of(&view, &target.reference)),
+        None if output.json => output.value(&RunDocument::new(&view, &target.reference)),
         None => {
             print_run(&view, &target.reference, &repository.store, output);
             saved::print(&Saved::all(&repository.store, &view)?, output);
@@ -151,7 +147,7 @@ fn row(step: &Step<'_>, state: &RunState) -> Vec<Cell> {
 /// Returns the reason of an entry, or what it says about the driver.
 fn reason_of(step: &Step<'_>) -> String {
     match &step.link.entry.event {
-        Event::ItemFired(e) => Holder::of(e).map(|holder| holder.to_string()).unwrap_or_default(),
+        Event::ItemFired(e) => Holder::from_fired(e).map(|holder| holder.to_string()).unwrap_or_default(),
         Event::ItemRequeued(e) if e.because.is_some() => format_takeover(e),
         _ => step.reason.clone().unwrap_or_default(),
     }
@@ -169,18 +165,21 @@ fn format_takeover(e: &ItemEnded) -> String {
 
 /// Returns the results of an attempt's blocks.
 fn block_rows(step: &Step<'_>) -> Vec<Vec<Cell>> {
-    let row = |block: &BlockEnded| {
-        let found = block.verify.map(|found| if found.passed { "the check passed" } else { "the check did not pass" });
-        vec![
-            format!("  #{} [{}]", step.attempt, block.ordinal).into(),
-            block.kind.to_string().into(),
-            Cell::default().and(block.status.word(), shade::of(block.status.word())),
-            ended(block.exit).into(),
-            table::duration(block.duration_ms).into(),
-            found.unwrap_or_default().into(),
-        ]
-    };
-    step.blocks.iter().map(row).collect()
+    step.blocks
+        .iter()
+        .map(|block| {
+            let found =
+                block.verify.map(|found| if found.passed { "the check passed" } else { "the check did not pass" });
+            vec![
+                format!("  #{} [{}]", step.attempt, block.ordinal).into(),
+                block.kind.to_string().into(),
+                Cell::default().and(block.status.word(), shade::for_word(block.status.word())),
+                ended(block.exit).into(),
+                table::duration(block.duration_ms).into(),
+                found.unwrap_or_default().into(),
+            ]
+        })
+        .collect()
 }
 
 fn ended(exit: Option<Exit>) -> String {
@@ -202,10 +201,6 @@ impl Shown<'_> {
         let state = &self.record.view.state.items[self.record.at];
         let item = self.record.view.state.graph.item(self.record.at);
         let reason = state.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        let names = |at: &[ItemIndex]| {
-            let ids: Vec<_> = at.iter().map(|on| self.record.view.state.graph.item(*on).id.as_str()).collect();
-            ids.join(", ")
-        };
         output.line(&format!("item       {}/{}", self.record.view.run, item.id));
         let (word, shade) = status::shaded(self.record.view, self.record.at);
         output.line(Painted::from("status     ").painted(&word, shade.filter(|_| output.color)).words(&reason));
@@ -215,9 +210,9 @@ impl Shown<'_> {
         }
         lines.extend(item.goal().map(|goal| format!("goal       {}", printable::line(goal))));
         if let Some(summary) = self.record.steps.iter().rev().find_map(|step| step.summary) {
-            let mut said = summary.lines().map(str::trim_end);
-            lines.push(format!("summary    {}", said.next().unwrap_or_default()));
-            lines.extend(said.map(|line| format!("           {line}")));
+            let mut summary_lines = summary.lines().map(str::trim_end);
+            lines.push(format!("summary    {}", summary_lines.next().unwrap_or_default()));
+            lines.extend(summary_lines.map(|line| format!("           {line}")));
         }
         let claims = self.record.steps.iter().rev().find_map(|step| step.claims.as_ref());
         lines.extend(claims.into_iter().flat_map(claim_lines));
@@ -236,23 +231,23 @@ impl Shown<'_> {
             lines.push(format!("added      by {by}, entry {}", link.entry.seq));
         }
         lines.extend(self.record.saved.iter().flat_map(saved::lines));
-        let dependencies = self.record.view.state.graph.dependencies(self.record.at);
+        let graph = &self.record.view.state.graph;
+        let dependencies: Vec<_> =
+            graph.dependencies(self.record.at).iter().map(|on| graph.item(*on).id.as_str()).collect();
         if !dependencies.is_empty() {
-            lines.push(format!("after      {}", names(dependencies)));
+            lines.push(format!("after      {}", dependencies.join(", ")));
         }
         lines.iter().for_each(|line| output.line(line));
         section("needs", &table::plain(&self.needs()), output);
         section("products", &table::plain(&self.product_rows()), output);
         section("manifest", &table::plain(&self.manifest_rows()), output);
-        section(
-            "attempts",
-            &self.record.steps.iter().map(|step| row(step, &self.record.view.state)).collect::<Vec<_>>(),
-            output,
-        );
-        let protected = |change: &ProtectedChange| {
-            vec![Cell::from(format!("  {}", change.path)), Cell::from(change.change.as_str())]
-        };
-        section("protected", &state.protected.iter().map(protected).collect::<Vec<_>>(), output);
+        let attempts = self.record.steps.iter().map(|step| row(step, &self.record.view.state));
+        section("attempts", &attempts.collect::<Vec<_>>(), output);
+        let protected = state.protected.iter();
+        let protected: Vec<_> = protected
+            .map(|change| vec![Cell::from(format!("  {}", change.path)), Cell::from(change.change.as_str())])
+            .collect();
+        section("protected", &protected, output);
         let excluded = self.record.steps.iter().rev().flat_map(|step| step.excluded);
         let excluded: Vec<_> = excluded.map(|path| vec![Cell::from(format!("  {path}"))]).collect();
         section("left out of the patch", &excluded, output);
@@ -261,65 +256,73 @@ impl Shown<'_> {
     }
 
     fn needs(&self) -> Vec<Vec<String>> {
-        let row = |(key, need): (&FilePath, &git_handoff::model::plan::Need)| {
-            let digest =
-                self.record.consumed().get(key).map_or_else(|| "not consumed yet".into(), |i| i.digest.to_string());
-            vec![format!("  {key}"), format!("{} of {}", need.select.product_key(), need.from), digest]
-        };
-        self.record.view.state.graph.item(self.record.at).needs.iter().map(row).collect()
+        self.record
+            .view
+            .state
+            .graph
+            .item(self.record.at)
+            .needs
+            .iter()
+            .map(|(key, need)| {
+                let digest =
+                    self.record.consumed().get(key).map_or_else(|| "not consumed yet".into(), |i| i.digest.to_string());
+                vec![format!("  {key}"), format!("{} of {}", need.select.product_key(), need.from), digest]
+            })
+            .collect()
     }
 
     fn product_rows(&self) -> Vec<Vec<String>> {
-        let row = |(key, product): (&ProductKey, &Product)| {
-            vec![
-                format!("  {key}"),
-                product.sha256.to_string(),
-                format!("blob {}", product.oid),
-                table::size(product.size),
-            ]
-        };
-        self.record.products().iter().map(row).collect()
+        self.record
+            .products()
+            .iter()
+            .map(|(key, product)| {
+                vec![
+                    format!("  {key}"),
+                    product.sha256.to_string(),
+                    format!("blob {}", product.oid),
+                    table::size(product.size),
+                ]
+            })
+            .collect()
     }
 
     fn manifest_rows(&self) -> Vec<Vec<String>> {
         let Some(manifest) = &self.record.manifest else { return Vec::new() };
-        let row = |name: &str, value: String| vec![format!("  {name}"), value];
-        let words = |argv: &[String]| argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         let mut rows = Vec::new();
-        rows.extend(manifest.subagent.as_ref().map(|name| row("subagent", name.clone())));
-        rows.extend(manifest.pipeline.map(|digest| row("pipeline", digest.to_string())));
-        rows.extend(manifest.setup.as_deref().map(|argv| row("setup", words(argv))));
-        rows.push(row("command", words(&manifest.argv)));
+        rows.extend(manifest.subagent.as_ref().map(|name| field_row("subagent", name.clone())));
+        rows.extend(manifest.pipeline.map(|digest| field_row("pipeline", digest.to_string())));
+        rows.extend(manifest.setup.as_deref().map(|argv| field_row("setup", command_words(argv))));
+        rows.push(field_row("command", command_words(&manifest.argv)));
         if let Some(Program { path, sha256, size, version }) = &manifest.claims.program {
-            rows.push(row("program", file_in_words(path, *sha256, *size)));
-            rows.extend(version.clone().map(|version| row("version", version)));
+            rows.push(field_row("program", file_in_words(path, *sha256, *size)));
+            rows.extend(version.clone().map(|version| field_row("version", version)));
         }
         if let Some(Interpreter { path, sha256, size }) = &manifest.claims.interpreter {
-            rows.push(row("interpreter", file_in_words(path, *sha256, *size)));
+            rows.push(field_row("interpreter", file_in_words(path, *sha256, *size)));
         }
-        rows.extend(manifest.verify.as_deref().map(|argv| row("verify", words(argv))));
-        rows.push(row("timeout", format!("{}s", manifest.timeout)));
+        rows.extend(manifest.verify.as_deref().map(|argv| field_row("verify", command_words(argv))));
+        rows.push(field_row("timeout", format!("{}s", manifest.timeout)));
         let sockets = if manifest.claims.sockets.is_some() { "; the user's sockets were reachable" } else { "" };
-        let said = if manifest.claims.sandbox == NONE { ", not confined" } else { sockets };
-        rows.push(row("sandbox", format!("{}{said}", manifest.claims.sandbox)));
-        rows.extend(manifest.claims.home.map(|_| row("access", "home: real".to_owned())));
+        let confinement = if manifest.claims.sandbox == NONE { ", not confined" } else { sockets };
+        rows.push(field_row("sandbox", format!("{}{confinement}", manifest.claims.sandbox)));
+        rows.extend(manifest.claims.home.map(|_| field_row("access", "home: real".to_owned())));
         let places = manifest.places().into_iter().filter(|(_, places)| !places.is_empty());
         rows.extend(places.map(|(name, places)| {
-            row("access", format!("{}: {}", places_in_words(name, places.len()), places.join(", ")))
+            field_row("access", format!("{}: {}", places_in_words(name, places.len()), places.join(", ")))
         }));
-        rows.extend(manifest.start.map(|tree| row("start", tree.to_string())));
-        rows.extend(manifest.claims.tags.map(|digest| row("tags", digest.to_string())));
+        rows.extend(manifest.start.map(|tree| field_row("start", tree.to_string())));
+        rows.extend(manifest.claims.tags.map(|digest| field_row("tags", digest.to_string())));
         let dispatches = self.record.view.links.iter().rev().filter_map(|link| match &link.entry.event {
             Event::ItemFired(fired) if fired.item == self.record.item().id => Some(fired),
             _ => None,
         });
         let branches = dispatches.take(1).find_map(|fired| fired.claims.as_ref()?.branches);
-        rows.extend(branches.map(|digest| row("branches", digest.to_string())));
-        rows.push(row("env", manifest.claims.env.join(" ")));
+        rows.extend(branches.map(|digest| field_row("branches", digest.to_string())));
+        rows.push(field_row("env", manifest.claims.env.join(" ")));
         if !manifest.claims.secret_env.is_empty() {
-            rows.push(row("secrets", manifest.claims.secret_env.join(" ")));
+            rows.push(field_row("secrets", manifest.claims.secret_env.join(" ")));
         }
-        rows.push(row("tool", manifest.claims.tool.clone()));
+        rows.push(field_row("tool", manifest.claims.tool.clone()));
         rows
     }
 
@@ -338,14 +341,26 @@ impl Shown<'_> {
     }
 }
 
+fn field_row(name: &str, value: String) -> Vec<String> {
+    vec![format!("  {name}"), value]
+}
+
+/// Returns a command as a shell would take it.
+fn command_words(argv: &[String]) -> String {
+    argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
 /// Returns what the worker says about itself.
 fn claim_lines(claims: &Reported) -> Vec<String> {
-    let line = |name: &str, text: &str| format!("{name:<9}  {}, as the worker says", printable::line(text));
-    let model = claims.model.as_ref().map(|text| line("model", text));
-    let session = claims.session.as_ref().map(|text| line("session", text));
-    let usage = claims.usage.as_ref().map(|used| line("usage", &usage::in_words(used)));
-    let denied = claims.permission_denials.map(|denied| line("denied", &usage::denied(denied)));
+    let model = claims.model.as_ref().map(|text| claim_line("model", text));
+    let session = claims.session.as_ref().map(|text| claim_line("session", text));
+    let usage = claims.usage.as_ref().map(|used| claim_line("usage", &usage::in_words(used)));
+    let denied = claims.permission_denials.map(|denied| claim_line("denied", &usage::denied(denied)));
     [model, session, usage, denied].into_iter().flatten().collect()
+}
+
+fn claim_line(name: &str, text: &str) -> String {
+    format!("{name:<9}  {}, as the worker says", printable::line(text))
 }
 
 /// Returns a file by path, digest and size.

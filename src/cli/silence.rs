@@ -20,14 +20,14 @@ pub(crate) async fn tell_of_silence(watched: Vec<Watched>, is_timed: bool) -> In
     if !is_timed || watched.is_empty() {
         std::future::pending::<()>().await;
     }
-    let mut told = HashMap::new();
+    let mut warned = HashMap::new();
     loop {
         tokio::time::sleep(QUIET / 4).await;
         let mut err = io::stderr().lock();
-        let silent = watched.iter().flat_map(|(named, lives)| {
-            lives.silent().into_iter().map(move |(item, silent)| (format!("{named}… {item}"), silent))
+        let silent = watched.iter().flat_map(|(label, lives)| {
+            lives.silent().into_iter().map(move |(item, silent)| (format!("{label}… {item}"), silent))
         });
-        for line in silences(silent, &mut told) {
+        for line in silences(silent, &mut warned) {
             // Stops if standard error is closed.
             let _ = writeln!(err, "{}", printable::line(&line));
         }
@@ -35,18 +35,18 @@ pub(crate) async fn tell_of_silence(watched: Vec<Watched>, is_timed: bool) -> In
 }
 
 /// Returns a line for each silent attempt after one, two, five and then every five minutes.
-fn silences(silent: impl Iterator<Item = (String, Duration)>, told: &mut HashMap<String, u64>) -> Vec<String> {
+fn silences(silent: impl Iterator<Item = (String, Duration)>, warned: &mut HashMap<String, u64>) -> Vec<String> {
     let mut lines = Vec::new();
-    for (attempt, silent) in silent {
-        let due = match silent.as_secs() / 60 {
+    for (attempt, duration) in silent {
+        let due = match duration.as_secs() / 60 {
             0 => 0,
             1 => 1,
             2..5 => 2,
             minutes => minutes - minutes % 5,
         };
-        let before = told.insert(attempt.clone(), due).unwrap_or(0);
+        let before = warned.insert(attempt.clone(), due).unwrap_or(0);
         if due > before {
-            lines.push(format!("{attempt}  silent for {}", minutes(silent)));
+            lines.push(format!("{attempt}  silent for {}", minutes(duration)));
         }
     }
     lines
@@ -62,9 +62,9 @@ mod tests {
 
     #[test]
     fn an_item_that_says_nothing_is_told_of_every_few_minutes() {
-        let mut told = HashMap::new();
+        let mut warned = HashMap::new();
         let mut after =
-            |minutes: u64| silences([("… a".to_owned(), Duration::from_secs(minutes * 60))].into_iter(), &mut told);
+            |minutes: u64| silences([("… a".to_owned(), Duration::from_secs(minutes * 60))].into_iter(), &mut warned);
         let none = Vec::<String>::new();
         assert_eq!(after(0), none);
         assert_eq!(after(1), ["… a  silent for 1 min"]);

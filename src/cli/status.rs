@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if is_read {
         status = repository.with_beats(status, &view)?;
     }
-    status.pace = Estimate::of(&view, repository.environment.clock.now());
+    status.pace = Estimate::from_view(&view, repository.environment.clock.now());
     if arguments.blocked {
         status = status.blocked();
     }
@@ -164,7 +164,7 @@ fn timed_row(view: &View, item: &ItemStatus, now: Moment) -> Option<Vec<Cell>> {
     };
     let began = item.times.started_at.or(item.times.ended_at).map(table::minute).unwrap_or_default();
     if item.status == UNSTARTED {
-        row[1] = Cell::default().and(UNSTARTED, shade::of(UNSTARTED));
+        row[1] = Cell::default().and(UNSTARTED, shade::for_word(UNSTARTED));
     }
     drop(row.splice(3..3, [began.into(), took.into()]));
     if let Some(awaited) = &item.waits_for {
@@ -199,7 +199,7 @@ fn row(item: &ItemStatus) -> Vec<Cell> {
         false if item.awaits_approval => AWAITED.to_owned(),
         false => item.status.to_owned(),
     };
-    let shade = shade::of(&status);
+    let shade = shade::for_word(&status);
     vec![item.id.as_str().into(), Cell::default().and(status, shade), waits.into()]
 }
 
@@ -228,10 +228,9 @@ pub(crate) fn mark(view: &View, at: ItemIndex) -> &'static str {
 fn table_row(view: &View, at: ItemIndex) -> Vec<Cell> {
     let state = &view.state.items[at];
     let mark = mark(view, at);
-    let counted = |count: u32, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
-    let mut attempts = counted(state.attempts, "attempt", "attempts");
+    let mut attempts = count_words(state.attempts, "attempt", "attempts");
     if state.crashes > 0 {
-        attempts = format!("{attempts}, {}", counted(state.crashes, "crash", "crashes"));
+        attempts = format!("{attempts}, {}", count_words(state.crashes, "crash", "crashes"));
     }
     let result = match (&state.reason, &state.holder) {
         (Some(reason), _) => reason.clone(),
@@ -251,6 +250,10 @@ fn table_row(view: &View, at: ItemIndex) -> Vec<Cell> {
     vec![name, Cell::default().and(word, shade), attempts.into(), notes.join("; ").into()]
 }
 
+fn count_words(count: u32, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
+}
+
 /// Formats the run.
 pub(crate) fn total(view: &View) -> Cell {
     let outcomes = view.state.outcomes();
@@ -264,22 +267,22 @@ pub(crate) fn total(view: &View) -> Cell {
 ///
 /// `awaiting` of the pending ones wait for an approval.
 pub(crate) fn came_out(line: Cell, outcomes: &Outcomes, awaiting: u64) -> Cell {
-    let green = shade::of("done").filter(|_| outcomes.is_green());
+    let green = shade::for_word("done").filter(|_| outcomes.is_green());
     let line = line.and(format!("{} of {} done", outcomes.done, outcomes.total), green);
     let others = outcomes
         .others()
         .map(|(n, what)| if what == "pending" { (n.saturating_sub(awaiting), what) } else { (n, what) });
     let others = others.chain([(awaiting, AWAITED)]).filter(|(count, _)| *count > 0);
-    let others = others.map(|(count, what)| (format!("{count} {what}"), shade::of(what)));
+    let others = others.map(|(count, what)| (format!("{count} {what}"), shade::for_word(what)));
     let claimed = (outcomes.claimed > 0).then(|| (format!("{} {}", outcomes.claimed, outcomes::CLAIMED), None));
-    let said = outcomes.by_rules().map(|words| (words, shade::SAID));
-    others.chain(claimed).chain(said).fold(line, |line, (words, shade)| line.and(", ", None).and(words, shade))
+    let conclusions = outcomes.by_rules().map(|words| (words, shade::SAID));
+    others.chain(claimed).chain(conclusions).fold(line, |line, (words, shade)| line.and(", ", None).and(words, shade))
 }
 
 /// Returns the displayed status and its colour; replaced items are not highlighted.
 pub(crate) fn shaded(view: &View, at: ItemIndex) -> (String, Option<Color>) {
     let word = word(view, at);
-    let shade = shade::of(if view.state.is_superseded(at) { "superseded" } else { &word });
+    let shade = shade::for_word(if view.state.is_superseded(at) { "superseded" } else { &word });
     (word, shade)
 }
 
@@ -309,9 +312,9 @@ mod tests {
 
     #[test]
     fn all_done_is_green_only_where_no_rule_had_the_run_say_otherwise() {
-        let line = |said: &[&str]| {
-            let said = said.iter().map(ToString::to_string).collect();
-            let outcomes = Outcomes { total: 2, done: 2, said, ..Outcomes::default() };
+        let line = |conclusions: &[&str]| {
+            let conclusions = conclusions.iter().map(ToString::to_string).collect();
+            let outcomes = Outcomes { total: 2, done: 2, said: conclusions, ..Outcomes::default() };
             came_out(Cell::default(), &outcomes, 0).painted(true).as_str().to_owned()
         };
         assert_eq!(line(&[]), "\u{1b}[32m2 of 2 done\u{1b}[0m");
@@ -319,7 +322,7 @@ mod tests {
         let rule = ItemId::parse("polish").unwrap();
         let stopped = Some(Stopped { rule, reason: "it created 2 of at most 2".into() });
         let outcomes = Outcomes { total: 2, done: 2, stopped, ..Outcomes::default() };
-        let line = came_out(Cell::default(), &outcomes, 0).painted(true).as_str().to_owned();
-        assert_eq!(line, "2 of 2 done, \u{1b}[31mrule polish stopped: it created 2 of at most 2\u{1b}[0m");
+        let printed = came_out(Cell::default(), &outcomes, 0).painted(true).as_str().to_owned();
+        assert_eq!(printed, "2 of 2 done, \u{1b}[31mrule polish stopped: it created 2 of at most 2\u{1b}[0m");
     }
 }

@@ -36,8 +36,8 @@ pub(crate) struct Arguments {
 /// Prints the run's id.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let admit = people::admitted(&arguments.admit, repository)?;
-    let wanted = Wanted { queue: arguments.queue.clone(), base: arguments.base.clone(), admit, ..Wanted::default() };
-    let submission = match submit(&arguments.plan, arguments.id.as_deref(), &wanted, repository)? {
+    let options = Wanted { queue: arguments.queue.clone(), base: arguments.base.clone(), admit, ..Wanted::default() };
+    let submission = match submit(&arguments.plan, arguments.id.as_deref(), &options, repository)? {
         Ok(submission) => submission,
         Err(problems) => return Ok(validate::report(output, Err(&problems))),
     };
@@ -58,13 +58,13 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 pub(crate) fn submit(
     path: &Path,
     id: Option<&str>,
-    wanted: &Wanted,
+    options: &Wanted,
     repository: &Repository,
 ) -> Result<Result<Submission, Problems>, Failure> {
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
     let bytes = validate::read_plan(path)?;
     // Validation reports a file that is not a plan.
     let renamed = id.and_then(|id| git_handoff::plan::renamed(&bytes, id));
-    let submitted = repository.submit(renamed.as_ref().unwrap_or(&bytes), folder, wanted)?;
+    let submitted = repository.submit(renamed.as_ref().unwrap_or(&bytes), folder, options)?;
     Ok(submitted.map_err(|problems| problems.located(&bytes)))
 }

@@ -23,10 +23,9 @@ fn row(item: &ItemStatus, usage: &ItemUsage) -> Vec<Cell> {
         return cells;
     }
     let sum = usage.sum;
-    let tokens = |tokens: Option<u64>, what: &str| tokens.map_or(String::new(), |tokens| format!("{tokens} {what}"));
     let read = match sum.cached_tokens {
-        Some(cached) if cached > 0 => format!("{} ({cached} cached)", tokens(sum.input_tokens, "in")),
-        _ => tokens(sum.input_tokens, "in"),
+        Some(cached) if cached > 0 => format!("{} ({cached} cached)", token_count(sum.input_tokens, "in")),
+        _ => token_count(sum.input_tokens, "in"),
     };
     let price = sum.cost_usd.map_or_else(|| "no price".to_owned(), dollars);
     let unknown = match usage.unknown_attempts {
@@ -34,9 +33,13 @@ fn row(item: &ItemStatus, usage: &ItemUsage) -> Vec<Cell> {
         1 => "1 attempt unknown".to_owned(),
         more => format!("{more} attempts unknown"),
     };
-    let written = tokens(sum.output_tokens, "out");
+    let written = token_count(sum.output_tokens, "out");
     cells.extend([usage.models.join(", "), read, written, price, unknown].map(Cell::from));
     cells
+}
+
+fn token_count(tokens: Option<u64>, what: &str) -> String {
+    tokens.map_or(String::new(), |tokens| format!("{tokens} {what}"))
 }
 
 /// Formats a sum with the number of items that it lacks.
@@ -58,14 +61,17 @@ pub(crate) fn sum(usage: &RunUsage) -> String {
 
 /// Formats the use of one attempt.
 pub(crate) fn in_words(usage: &Usage) -> String {
-    let tokens = |tokens: Option<u64>, what: &str| tokens.map(|tokens| format!("{tokens} {what}"));
     let parts = [
-        tokens(usage.input_tokens, "tokens in"),
-        tokens(usage.cached_tokens.filter(|cached| *cached > 0), "of them cached"),
-        tokens(usage.output_tokens, "tokens out"),
+        token_words(usage.input_tokens, "tokens in"),
+        token_words(usage.cached_tokens.filter(|cached| *cached > 0), "of them cached"),
+        token_words(usage.output_tokens, "tokens out"),
         usage.cost_usd.map(dollars),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn token_words(tokens: Option<u64>, what: &str) -> Option<String> {
+    tokens.map(|tokens| format!("{tokens} {what}"))
 }
 
 /// Formats the use of one attempt without its parts: `7000 tokens in, 350 out, $0.03`.

@@ -26,9 +26,9 @@ pub(crate) struct Arguments {
 /// Prints the verdict.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let bytes = read_plan(&arguments.plan)?;
-    let wanted = Wanted { queue: arguments.queue.clone(), base: arguments.base.clone(), ..Wanted::default() };
+    let options = Wanted { queue: arguments.queue.clone(), base: arguments.base.clone(), ..Wanted::default() };
     let folder = arguments.plan.parent().unwrap_or(Path::new(""));
-    let result = repository.validate(&bytes, Some(folder), &wanted);
+    let result = repository.validate(&bytes, Some(folder), &options);
     Ok(report(output, result.as_ref()))
 }
 
@@ -40,16 +40,18 @@ pub(crate) fn read_plan(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
 /// Prints a verdict with its problems.
 pub(crate) fn report(output: &mut Output, result: Result<&ValidPlan, &Problems>) -> Ending {
     let none = Problems::default();
-    let told = |verdict: Verdict<'_>| {
-        credential::redact_json(serde_json::to_value(verdict).expect("every answer can be written as JSON"))
-    };
     match result {
-        Ok(plan) if output.json => output.value(&told(Verdict::valid(plan, &none))),
+        Ok(plan) if output.json => output.value(&redacted(Verdict::valid(plan, &none))),
         Ok(plan) => print_valid(plan, output),
-        Err(problems) if output.json => output.value(&told(Verdict::refused(problems))),
+        Err(problems) if output.json => output.value(&redacted(Verdict::refused(problems))),
         Err(problems) => print_problems(problems, output),
     }
     if result.is_ok() { Ending::Done } else { Ending::Refused }
+}
+
+/// Returns the answer without credentials.
+fn redacted(verdict: Verdict<'_>) -> serde_json::Value {
+    credential::redact_json(serde_json::to_value(verdict).expect("every answer can be written as JSON"))
 }
 
 /// Prints the problems of a file with suggestions, without credentials from the file.

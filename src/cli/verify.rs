@@ -12,8 +12,6 @@ use std::path::{Path, PathBuf};
 use git_handoff::git::history;
 use git_handoff::model::confinement::{BWRAP, LANDLOCK, SECCOMP};
 use git_handoff::model::digest::{Digest, HashingReader};
-use git_handoff::model::item_index::ItemIndex;
-use git_handoff::model::item_state::ItemState;
 use git_handoff::model::name::RunId;
 use git_handoff::model::proof::Proof;
 use git_handoff::model::{format, hints, printable};
@@ -207,8 +205,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         return commits::run(range, arguments.allow_partial, repository, &with, output);
     }
     let question = repeat::question(arguments, repository)?;
-    let named = question.as_ref().map_or(arguments.runs.as_slice(), |question| question.run.as_slice());
-    let runs = if arguments.all { with.all()? } else { with.named(named)? };
+    let names = question.as_ref().map_or(arguments.runs.as_slice(), |question| question.run.as_slice());
+    let runs = if arguments.all { with.all()? } else { with.named(names)? };
     if runs.is_empty() {
         return Err(Failure::nothing_verified("there are no runs here").hint(hints::runs()));
     }
@@ -255,13 +253,13 @@ fn report(
     let (mut ending, mut lacking) = (Ending::Done, false);
     for (at, report) in runs.reports().enumerate() {
         let report = report?;
-        let said = match arguments.format.as_str() {
+        let formatted = match arguments.format.as_str() {
             SNAPSHOT => Some(snapshot_items(&report, repository)?),
             _ => None,
         };
         let lacks = report.failure == Some(Lack::Incomplete) || report.rows.content.state == State::NotApplicable;
         lacking |= lacks;
-        ending = ending.or_worse(print(report, at, arguments, said.as_deref(), output));
+        ending = ending.or_worse(print(report, at, arguments, formatted.as_deref(), output));
     }
     if lacking {
         hint_at_clone(repository, output);
@@ -285,15 +283,22 @@ fn snapshot_items(report: &Report, repository: &Repository) -> Result<String, Fa
     if !report.intact {
         return Ok(String::new());
     }
-    let named = report.remote.as_ref().map_or_else(|| report.run.clone(), |remote| format!("{remote}/{}", report.run));
-    let view = Target::find(&repository.store, &named)?.view(&repository.store)?;
-    let item = |(at, state): (ItemIndex, &ItemState)| {
-        let id = view.state.graph.item(at).id.to_string();
-        let status = format!("{id}: {}", status::word(&view, at));
-        let said: Vec<String> = std::iter::once(status).chain(state.products.keys().map(ToString::to_string)).collect();
-        printable::line(&format!("  {}", said.join(", ")))
-    };
-    Ok(view.state.items.indexed().map(item).collect::<Vec<_>>().join("\n"))
+    let address =
+        report.remote.as_ref().map_or_else(|| report.run.clone(), |remote| format!("{remote}/{}", report.run));
+    let view = Target::find(&repository.store, &address)?.view(&repository.store)?;
+    Ok(view
+        .state
+        .items
+        .indexed()
+        .map(|(at, state)| {
+            let id = view.state.graph.item(at).id.to_string();
+            let status = format!("{id}: {}", status::word(&view, at));
+            let words: Vec<String> =
+                std::iter::once(status).chain(state.products.keys().map(ToString::to_string)).collect();
+            printable::line(&format!("  {}", words.join(", ")))
+        })
+        .collect::<Vec<_>>()
+        .join("\n"))
 }
 
 fn print(mut report: Report, at: usize, arguments: &Arguments, snapshot: Option<&str>, output: &mut Output) -> Ending {

@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     };
     let remote = remote.last;
     if output.json {
-        output.value(&Status::of(&view).with_remote(remote));
+        output.value(&Status::from_view(&view).with_remote(remote));
     } else if !is_graph {
         status::print_table(&view, &repository.store, output);
     } else if !output.is_terminal() {
@@ -55,12 +55,11 @@ fn follow(
     output: &mut Output,
 ) -> Result<View, Failure> {
     let mut display = Display::new(&view.state, repository.environment.clock, None, None, output.stderr_color);
-    let mut reread = || {
+    while let Some(next) = following.next(&view, &mut || {
         if remote.turn() {
             output.note(&remote.age().unwrap_or_else(|| "the remote can be read again".to_owned()));
         }
-    };
-    while let Some(next) = following.next(&view, &mut reread)? {
+    })? {
         next.links.iter().skip(view.links.len()).for_each(|link| display.recorded(link, &next.state));
         view = next;
     }

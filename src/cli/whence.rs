@@ -4,7 +4,6 @@ use git_handoff::model::entry::{Verified, VerifiedBy};
 use git_handoff::model::hints;
 use git_handoff::model::printable::{self, Color, Painted};
 use git_handoff::model::quote::quoted;
-use git_handoff::model::reused::Reused;
 use git_handoff::repository::Repository;
 use git_handoff::share::anchor::verification::VerifyRequest;
 use git_handoff::whence::answer::{CommitShown, ItemShown, LinesBy, LinesShown, Made, Named, Whence};
@@ -41,11 +40,11 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 
 /// Returns true if a commit's claim is false, or the origin of lines is unknown.
 fn is_contradicted(found: &Whence, commit: &CommitShown) -> bool {
-    let unaccounted = |lines: &Vec<LinesShown>| {
-        let mut brought = lines.iter().filter(|line| line.commit == Some(commit.commit));
-        brought.any(|line| !line.proven && line.by != Some(LinesBy::Person))
-    };
-    matches!(commit.verdict, Verdict::Unproven | Verdict::Changed) && found.lines.as_ref().is_none_or(unaccounted)
+    matches!(commit.verdict, Verdict::Unproven | Verdict::Changed)
+        && found.lines.as_ref().is_none_or(|lines| {
+            let mut brought = lines.iter().filter(|line| line.commit == Some(commit.commit));
+            brought.any(|line| !line.proven && line.by != Some(LinesBy::Person))
+        })
 }
 
 fn print(found: &Whence, output: &mut Output) {
@@ -78,10 +77,10 @@ fn print(found: &Whence, output: &mut Output) {
 fn origins(lines: &[LinesShown]) -> Vec<Vec<&LinesShown>> {
     let mut origins: Vec<Vec<&LinesShown>> = Vec::new();
     for line in lines {
-        let of = |line: &LinesShown| (line.commit, line.by, line.items.clone(), line.passed_over);
-        let same = |origin: &&mut Vec<&LinesShown>| of(origin[0]) == of(line);
-        match origins.iter_mut().find(same) {
-            Some(origin) => origin.push(line),
+        let origin = (line.commit, line.by, &line.items, line.passed_over);
+        let is_same = |first: &LinesShown| (first.commit, first.by, &first.items, first.passed_over) == origin;
+        match origins.iter_mut().find(|group| is_same(group[0])) {
+            Some(group) => group.push(line),
             None => origins.push(vec![line]),
         }
     }
@@ -96,9 +95,9 @@ fn numbers(line: &LinesShown) -> String {
 fn print_commit(commit: &CommitShown, lines: Option<&LinesShown>, output: &mut Output) {
     let short: String = commit.commit.to_string().chars().take(12).collect();
     // Distinguishes lines that a person added to an item's commit.
-    let told = lines.filter(|lines| lines.by.is_some() && commit.verdict != Verdict::Unproven);
-    let of_person = told.is_some_and(|lines| lines.mixed && lines.by == Some(LinesBy::Person));
-    let is_proven = told.is_some_and(|lines| lines.proven);
+    let blamed = lines.filter(|lines| lines.by.is_some() && commit.verdict != Verdict::Unproven);
+    let of_person = blamed.is_some_and(|origin| origin.mixed && origin.by == Some(LinesBy::Person));
+    let is_proven = blamed.is_some_and(|origin| origin.proven);
     let sign = match (is_proven, of_person) {
         (true, _) if commit.verdict != Verdict::Product => Painted::default().painted("✓", color(output, Color::Green)),
         (_, true) => Painted::default().painted("·", color(output, Color::Dim)),
@@ -108,21 +107,20 @@ fn print_commit(commit: &CommitShown, lines: Option<&LinesShown>, output: &mut O
     let word = match commit.verdict {
         _ if of_person => "a person's",
         _ if is_proven => "proven",
-        _ if told.is_some_and(|lines| lines.by == Some(LinesBy::Item)) => "not proven",
+        _ if blamed.is_some_and(|origin| origin.by == Some(LinesBy::Item)) => "not proven",
         Verdict::Product => "proven",
         Verdict::Unproven => "not proven",
         Verdict::Changed => "changed",
         Verdict::UnknownRun | Verdict::Person | Verdict::Unclear => "unknown",
     };
-    let detail = told.map_or(&commit.detail, |lines| &lines.detail);
+    let detail = blamed.map_or(&commit.detail, |origin| &origin.detail);
     output.line(format!("  {word}: {detail}").as_str());
     // A false claim does not attribute lines.
     let made = is_proven || matches!(commit.verdict, Verdict::Product | Verdict::Unproven);
     if !made || commit.items.is_empty() {
         output.line(format!("  author   {}", commit.author).as_str());
     }
-    let own = |item: &&ItemShown| lines.is_none_or(|lines| lines.by_item(item));
-    for item in commit.items.iter().filter(|_| made).filter(own) {
+    for item in commit.items.iter().filter(|_| made).filter(|item| lines.is_none_or(|lines| lines.by_item(item))) {
         table::lines(&rows(item)).iter().for_each(|line| output.line(line));
     }
     if let Some(lines) = lines.filter(|lines| lines.items.is_empty() && commit.verdict == Verdict::Product) {
@@ -140,15 +138,18 @@ fn print_commit(commit: &CommitShown, lines: Option<&LinesShown>, output: &mut O
 /// Formats a commit of a range: mark, name, item or author, and reason.
 pub(super) fn row(commit: &CommitShown, output: &Output) -> Painted {
     let short: String = commit.commit.to_string().chars().take(12).collect();
-    let name = |item: &ItemShown| {
-        let weaker = match (item.is_red(), item.is_claimed()) {
-            (true, _) => ", red",
-            (false, true) => ", claimed",
-            (false, false) => "",
-        };
-        format!("{}/{}{weaker}", item.named.run, item.named.item)
-    };
-    let items: Vec<String> = commit.items.iter().map(name).collect();
+    let items: Vec<String> = commit
+        .items
+        .iter()
+        .map(|item| {
+            let weaker = match (item.is_red(), item.is_claimed()) {
+                (true, _) => ", red",
+                (false, true) => ", claimed",
+                (false, false) => "",
+            };
+            format!("{}/{}{weaker}", item.named.run, item.named.item)
+        })
+        .collect();
     let who = match commit.verdict {
         Verdict::Product | Verdict::Unproven if !items.is_empty() => items.join(" + "),
         _ => commit.author.clone(),
@@ -185,37 +186,42 @@ fn color(output: &Output, color: Color) -> Option<Color> {
 }
 
 fn rows(item: &ItemShown) -> Vec<Vec<String>> {
-    let row = |name: &str, value: String| vec![format!("  {name}"), value];
     let Named { run, reference, item: id } = &item.named;
     let Some(made) = &item.made else {
         return vec![
-            row("run", format!("{run}  {reference}")),
-            row("item", id.to_string()),
-            row("product", item.product.to_string()),
+            field_row("run", format!("{run}  {reference}")),
+            field_row("item", id.to_string()),
+            field_row("product", item.product.to_string()),
         ];
     };
     let state = if made.sealed { "sealed" } else { "open" };
-    let mut rows = vec![row("run", format!("{run}, {state}  {reference}"))];
+    let mut rows = vec![field_row("run", format!("{run}, {state}  {reference}"))];
     let done = match (item.is_red(), item.is_claimed()) {
         (true, _) => status::RED,
         (false, true) => status::CLAIMED,
         (false, false) => "done",
     };
     let when = format!("{id}, attempt {}, {done} {}, by {}", made.attempt, made.at, made.actor);
-    rows.push(row("item", when));
-    rows.extend(made.superseded_by.as_ref().map(|by| row("superseded", format!("by {by}"))));
-    let from = |from: &Reused| row("reused", format!("from {from}: nothing was run here"));
-    rows.extend(made.reused.as_ref().map(from));
-    rows.push(row("agent", agent(made)));
-    let claimed = |name, text: &String| row(name, format!("{}, as the worker says", printable::line(text)));
+    rows.push(field_row("item", when));
+    rows.extend(made.superseded_by.as_ref().map(|by| field_row("superseded", format!("by {by}"))));
+    rows.extend(made.reused.as_ref().map(|from| field_row("reused", format!("from {from}: nothing was run here"))));
+    rows.push(field_row("agent", agent(made)));
     if let Some(claims) = &made.claims {
-        rows.extend(claims.model.as_ref().map(|model| claimed("model", model)));
-        rows.extend(claims.session.as_ref().map(|session| claimed("session", session)));
+        rows.extend(claims.model.as_ref().map(|model| claim_row("model", model)));
+        rows.extend(claims.session.as_ref().map(|session| claim_row("session", session)));
     }
-    rows.push(row("prompt", format!("{}  {}", made.prompt.text, made.prompt.digest)));
-    rows.push(row("check", check(made.check)));
-    rows.push(row("product", item.product.to_string()));
+    rows.push(field_row("prompt", format!("{}  {}", made.prompt.text, made.prompt.digest)));
+    rows.push(field_row("check", check(made.check)));
+    rows.push(field_row("product", item.product.to_string()));
     rows
+}
+
+fn claim_row(name: &str, text: &str) -> Vec<String> {
+    field_row(name, format!("{}, as the worker says", printable::line(text)))
+}
+
+fn field_row(name: &str, value: String) -> Vec<String> {
+    vec![format!("  {name}"), value]
 }
 
 fn agent(made: &Made) -> String {

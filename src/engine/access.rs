@@ -28,8 +28,7 @@ impl Machine {
             manifest.claims.readable = self.public_names(settings.readable.iter(), &format!("{executor}.readable"));
             manifest.claims.writable = self.public_names(settings.writable.iter(), &format!("{executor}.writable"));
         }
-        let paths = |patterns: &[String]| patterns.iter().map(PathBuf::from).collect::<Vec<_>>();
-        let (linked, copied) = (paths(&self.config.workspace_link), paths(&self.config.workspace_copy));
+        let (linked, copied) = (to_paths(&self.config.workspace_link), to_paths(&self.config.workspace_copy));
         manifest.claims.linked = self.public_names(linked.iter(), "handoff.workspace.link");
         manifest.claims.copied = self.public_names(copied.iter(), "handoff.workspace.copy");
     }
@@ -63,4 +62,8 @@ impl Machine {
         let below = path.strip_prefix(self.home.as_ref()?).ok()?.to_str()?;
         Some(if below.is_empty() { "~".to_owned() } else { format!("~/{below}") })
     }
+}
+
+fn to_paths(patterns: &[String]) -> Vec<PathBuf> {
+    patterns.iter().map(PathBuf::from).collect::<Vec<_>>()
 }

@@ -33,7 +33,7 @@ use crate::worktree::capture::{self, MOST_EXCLUDED};
 use crate::worktree::host::Host;
 use crate::worktree::protect::Guard;
 use crate::worktree::salvage::{self, Salvaged};
-use crate::worktree::stray;
+use crate::worktree::stray_commits;
 use crate::worktree::workspace::{self, Workspace};
 
 pub use check::StoredCheck;
@@ -44,7 +44,7 @@ pub(super) use origin::Origin;
 pub(super) use protect::Protect;
 pub(super) use result::Ended;
 pub use result::{AttemptResult, LeftWorktree};
-use result::{CheckedFresh, Finished};
+use result::{CheckedFresh, PendingResult};
 pub(super) use spec::Promised;
 pub use spec::{AttemptSpec, Error as SpecError};
 pub(super) use step::OWN_VARIABLES;
@@ -53,7 +53,7 @@ pub use stored_transcript::StoredTranscript;
 use stored_transcript::store_transcript;
 pub use verdict::Verdict;
 
-use super::products;
+use super::product_capture;
 use super::recover;
 use super::secrets;
 
@@ -75,12 +75,12 @@ pub(super) async fn run(
 }
 
 /// Executes a job.
-async fn execute(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<bool>) -> Finished {
+async fn execute(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<bool>) -> PendingResult {
     let started = Instant::now();
-    let mut finished = Finished::not_begun(&job);
+    let mut pending = PendingResult::not_begun(&job);
     if let Err(why) = secrets::fetch(&mut job).await {
-        finished.result.verdict = Verdict::failed(why);
-        return finished;
+        pending.result.verdict = Verdict::failed(why);
+        return pending;
     }
     let job = Arc::new(job);
     let folders = host.written_folders();
@@ -93,22 +93,22 @@ async fn execute(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<bool>) -
             let commands = Commands::begin(&host, &job, &mut transcript, &cancel).guarded(guard.as_ref());
             let workspace = match pipeline {
                 None => {
-                    let worked = work(&workspace, commands, &mut finished).await;
-                    finished.result.verdict = worked.err().unwrap_or(Verdict::Done);
+                    let worked = work(&workspace, commands, &mut pending).await;
+                    pending.result.verdict = worked.err().unwrap_or(Verdict::Done);
                     workspace
                 }
-                Some(pipeline) => blocks::run(&pipeline, workspace, &host, commands, &mut finished).await,
+                Some(pipeline) => blocks::run(&pipeline, workspace, &host, commands, &mut pending).await,
             };
             let job = job.clone();
-            finished = blocking(move || wind_up(&host, &job, (workspace, guard), transcript, finished)).await;
+            pending = blocking(move || wind_up(&host, &job, (workspace, guard), transcript, pending)).await;
         }
-        Err(verdict) => finished.result.verdict = verdict.unless_short(&folders),
+        Err(verdict) => pending.result.verdict = verdict.unless_short(&folders),
     }
     job.handles.lives.end(&job.spec.item);
-    finished.result.verdict.describe_shortage(&folders);
-    finished.result.redact(&job.secret_values());
-    finished.result.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    finished
+    pending.result.verdict.describe_shortage(&folders);
+    pending.result.redact(&job.secret_values());
+    pending.result.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    pending
 }
 
 type Prepared = (Workspace, TranscriptWriter, Option<Spec>, Option<Guard>);
@@ -163,31 +163,31 @@ fn worktree(host: &Host, job: &Job) -> Result<Workspace, workspace::Error> {
 }
 
 /// Runs setup, the command and verify.
-async fn work(workspace: &Workspace, mut commands: Commands<'_>, finished: &mut Finished) -> Result<(), Verdict> {
+async fn work(workspace: &Workspace, mut commands: Commands<'_>, pending: &mut PendingResult) -> Result<(), Verdict> {
     let job = commands.job;
     if matches!(job.spec.origin, Origin::Left(_)) {
-        return verify::verify(workspace, commands, finished).await;
+        return verify::verify(workspace, commands, pending).await;
     }
-    commands.expect_red(finished).await?;
+    commands.expect_red(pending).await?;
     if let Origin::Commit(commit) = job.spec.origin {
         let captured = capture::capture_commit(workspace, &job.host(commands.host), commit);
-        finished.captured = Some(captured.map_err(|error| products::capture_failed(&error))?);
+        pending.captured = Some(captured.map_err(|error| product_capture::capture_failed(&error))?);
         return Ok(());
     }
     let before = job.before_work(commands.host, workspace)?;
     if let Some(setup) = &job.spec.command.setup {
         let ended = commands.run(workspace, Line::plain(setup)).await;
-        finished.result.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
+        pending.result.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
         judge("setup ", &ended, job.spec.command.timeout)?;
     }
-    let (ended, judged) = commands.run_item(workspace, "", finished).await;
-    finished.result.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
+    let (ended, judged) = commands.run_item(workspace, "", pending).await;
+    pending.result.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
     judged?;
     let (left_out, notes) = job.carry_over(commands.host, workspace, before.as_ref())?;
-    finished.result.excluded.extend(left_out);
-    finished.result.notes.extend(notes);
-    result_file::read(workspace, finished)?;
-    verify::verify(workspace, commands, finished).await
+    pending.result.excluded.extend(left_out);
+    pending.result.notes.extend(notes);
+    result_file::read(workspace, pending)?;
+    verify::verify(workspace, commands, pending).await
 }
 
 /// Takes the products, or salvages the work if there are none.
@@ -197,120 +197,120 @@ fn wind_up(
     job: &Job,
     (workspace, guard): (Workspace, Option<Guard>),
     transcript: TranscriptWriter,
-    mut finished: Finished,
-) -> Finished {
+    mut pending: PendingResult,
+) -> PendingResult {
     let host = &job.host(host);
-    match store_transcript(host, transcript, &mut finished.kept) {
-        Ok(kept) => finished.result.transcript = Some(kept),
-        Err(verdict) => finished.result.verdict = verdict,
+    match store_transcript(host, transcript, &mut pending.guard) {
+        Ok(stored) => pending.result.transcript = Some(stored),
+        Err(verdict) => pending.result.verdict = verdict,
     }
     let mut has_left_out = false;
-    if matches!(finished.result.verdict, Verdict::Done) {
-        match products::take(&workspace, host, job, finished.captured.take()) {
-            Ok(taken) => {
-                finished.result.notes.extend(taken.notes(job));
+    if matches!(pending.result.verdict, Verdict::Done) {
+        match product_capture::take(&workspace, host, job, pending.captured.take()) {
+            Ok(captured) => {
+                pending.result.notes.extend(captured.notes(job));
                 // The user's own work tree keeps them.
-                has_left_out = !taken.left_out.is_empty() && job.spec.origin.here().is_none();
-                finished.result.products = taken.products;
-                finished.result.excluded.extend(taken.excluded);
-                finished
+                has_left_out = !captured.left_out.is_empty() && job.spec.origin.here().is_none();
+                pending.result.products = captured.products;
+                pending.result.excluded.extend(captured.excluded);
+                pending
                     .result
                     .excluded
-                    .extend(taken.left_out.iter().map(|folder| format!("{}/", folder.trim_matches('"'))));
-                finished.result.excluded.sort();
-                finished.result.excluded.truncate(MOST_EXCLUDED);
-                finished.kept.join(taken.kept);
-                if finished.is_patch_changed() {
-                    finished.result.verdict = Verdict::failed("the patch changed while it was checked");
-                    finished.result.products = BTreeMap::new();
+                    .extend(captured.left_out.iter().map(|folder| format!("{}/", folder.trim_matches('"'))));
+                pending.result.excluded.sort();
+                pending.result.excluded.truncate(MOST_EXCLUDED);
+                pending.guard.join(captured.guard);
+                if pending.is_patch_changed() {
+                    pending.result.verdict = Verdict::failed("the patch changed while it was checked");
+                    pending.result.products = BTreeMap::new();
                 }
-                let compared = guard.map_or(Ok(()), |guard| protect::compare(host, job, &guard, &mut finished));
+                let compared = guard.map_or(Ok(()), |guard| protect::compare(host, job, &guard, &mut pending));
                 if let Err(verdict) = compared {
-                    (finished.result.verdict, finished.result.products) = (verdict, BTreeMap::new());
+                    (pending.result.verdict, pending.result.products) = (verdict, BTreeMap::new());
                 }
             }
-            Err(verdict) => finished.result.verdict = verdict,
+            Err(verdict) => pending.result.verdict = verdict,
         }
     }
-    let has_all_commits = save_commits(&workspace, host, &mut finished);
-    let keeps_sessions = !matches!(finished.result.verdict, Verdict::Done);
-    finished.result.notes.extend(workspace.end_agent_folders(keeps_sessions));
+    let has_all_commits = save_commits(&workspace, host, &mut pending);
+    let keeps_sessions = !matches!(pending.result.verdict, Verdict::Done);
+    pending.result.notes.extend(workspace.end_agent_folders(keeps_sessions));
     let mut left = LeftWorktree { path: workspace.dir.clone(), spent: false, saved: false };
-    if !matches!(finished.result.verdict, Verdict::Done) {
+    if !matches!(pending.result.verdict, Verdict::Done) {
         let is_whole;
         match salvage::salvage(&workspace, host) {
             Ok(salvaged) => {
                 is_whole = salvaged.as_ref().is_none_or(Salvaged::is_whole);
-                finished
+                pending
                     .result
                     .notes
                     .extend(salvaged.iter().flat_map(|saved| saved.messages(&job.spec.item, job.spec.attempt)));
-                finished.result.salvaged = salvaged.as_ref().map(|salvaged| salvaged.tree);
-                salvaged.into_iter().for_each(|salvaged| finished.kept.join(salvaged.kept));
+                pending.result.salvaged = salvaged.as_ref().map(|salvaged| salvaged.tree);
+                salvaged.into_iter().for_each(|salvaged| pending.guard.join(salvaged.guard));
                 left.saved = true;
             }
             Err(error) => {
                 let (item, attempt, why) = (&job.spec.item, job.spec.attempt, in_words(&error));
-                finished.result.notes.push(format!("{item}: the work of attempt {attempt} could not be saved: {why}"));
+                pending.result.notes.push(format!("{item}: the work of attempt {attempt} could not be saved: {why}"));
                 is_whole = false;
             }
         }
         if job.spec.keep {
             if let Err(error) = workspace.forget_logins() {
-                finished.result.notes.push(format!("{}: {}", job.spec.item, in_words(&error)));
+                pending.result.notes.push(format!("{}: {}", job.spec.item, in_words(&error)));
             }
-            finished.result.notes.push(format!("{}: the worktree stays in {}", job.spec.item, workspace.dir.display()));
-            finished.result.worktree = Some(left);
-            return finished;
+            pending.result.notes.push(format!("{}: the worktree stays in {}", job.spec.item, workspace.dir.display()));
+            pending.result.worktree = Some(left);
+            return pending;
         }
-        if matches!(finished.result.verdict, Verdict::Shortage(_)) && !left.saved {
-            finished.result.notes.push(unsaved(&job.spec.item, job.spec.attempt, &workspace.dir));
-            finished.result.worktree = Some(left);
-            return finished;
+        if matches!(pending.result.verdict, Verdict::Shortage(_)) && !left.saved {
+            pending.result.notes.push(unsaved(&job.spec.item, job.spec.attempt, &workspace.dir));
+            pending.result.worktree = Some(left);
+            return pending;
         }
         if !is_whole {
-            return set_aside(workspace, finished);
+            return set_aside(workspace, pending);
         }
     }
     if has_left_out || !has_all_commits {
-        return set_aside(workspace, finished);
+        return set_aside(workspace, pending);
     }
-    finished.result.worktree = Some(LeftWorktree { spent: true, ..left });
-    finished.spent = Some(workspace);
-    finished
+    pending.result.worktree = Some(LeftWorktree { spent: true, ..left });
+    pending.spent = Some(workspace);
+    pending
 }
 
 /// Saves the commits that are not in the work. Returns false if they are only in the worktree.
-fn save_commits(workspace: &Workspace, host: &Host, finished: &mut Finished) -> bool {
+fn save_commits(workspace: &Workspace, host: &Host, pending: &mut PendingResult) -> bool {
     let (item, attempt) = (&workspace.item, workspace.attempt);
-    let stray = match stray::save(workspace, host) {
+    let stray = match stray_commits::save(workspace, host) {
         Ok(stray) => stray,
         Err(error) => {
             let why = in_words(&error);
-            finished.result.notes.push(format!("{item}: the commits of attempt {attempt} could not be read: {why}"));
+            pending.result.notes.push(format!("{item}: the commits of attempt {attempt} could not be read: {why}"));
             return false;
         }
     };
-    finished.result.notes.extend(stray.sentences.iter().map(|sentence| format!("{item}: {sentence}")));
+    pending.result.notes.extend(stray.sentences.iter().map(|sentence| format!("{item}: {sentence}")));
     if let Some(bundle) = stray.bundle {
-        finished.result.commits = Some(bundle);
-        finished.kept.join(stray.kept);
+        pending.result.commits = Some(bundle);
+        pending.guard.join(stray.guard);
         let place = format!("{}:{}", format::salvage_ref(&workspace.run), format::commits_path(item, attempt));
-        finished.result.notes.push(format!("{item}: these commits are saved in {place}"));
+        pending.result.notes.push(format!("{item}: these commits are saved in {place}"));
     }
     stray.is_whole
 }
 
 /// Leaves the worktree to a person, because some of its work is nowhere else.
-fn set_aside(workspace: Workspace, mut finished: Finished) -> Finished {
+fn set_aside(workspace: Workspace, mut pending: PendingResult) -> PendingResult {
     let (dir, item, attempt) = (workspace.dir.clone(), workspace.item.clone(), workspace.attempt);
     let path = workspace.set_aside().unwrap_or_else(|error| {
-        finished.result.notes.push(format!("{item}: cannot rename the worktree: {}", in_words(&error)));
+        pending.result.notes.push(format!("{item}: cannot rename the worktree: {}", in_words(&error)));
         dir
     });
-    finished.result.notes.push(recover::stays(&item, attempt, &path));
-    finished.result.worktree = Some(LeftWorktree { path, spent: false, saved: true });
-    finished
+    pending.result.notes.push(recover::stays(&item, attempt, &path));
+    pending.result.worktree = Some(LeftWorktree { path, spent: false, saved: true });
+    pending
 }
 
 /// Returns a note that the work of an attempt exists only in its worktree.

@@ -107,7 +107,7 @@ impl Beats {
         shared.status().heartbeat = pulse.heartbeat;
         let alive = pulse.alive.clone();
         let mut heart =
-            Heart { pulse, shared: Arc::clone(&shared), last: None, kept: None, number: 0, is_unsure: false };
+            Heart { pulse, shared: Arc::clone(&shared), last: None, guard: None, number: 0, is_unsure: false };
         heart.beat();
         if let Some(why) = shared.status().failure.take() {
             return Err(why);
@@ -177,11 +177,11 @@ impl Beats {
     /// Beats at once, and waits until the remote accepted the beat. Returns false after the time
     /// limit.
     pub(super) fn beat_now(&self, within: Duration) -> bool {
-        let (wanted, until) = (since_boot(), Instant::now() + within);
+        let (begun, until) = (since_boot(), Instant::now() + within);
         let mut status = self.shared.status();
         status.is_due = true;
         self.shared.changed.notify_all();
-        while status.sent.is_none_or(|sent| sent < wanted) {
+        while status.sent.is_none_or(|sent| sent < begun) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
@@ -224,7 +224,7 @@ struct Heart {
     shared: Arc<Shared>,
     /// The last value of our ref.
     last: Option<Oid>,
-    kept: Option<KeepGuard>,
+    guard: Option<KeepGuard>,
     number: u64,
     /// Whether the remote's value must be read first. It has no ref for a new id.
     is_unsure: bool,
@@ -293,8 +293,8 @@ impl Heart {
             if there != self.last
                 && let Some(there) = there
             {
-                self.kept = match self.pulse.tip.fetch(&[there]) {
-                    Ok(kept) => Some(kept),
+                self.guard = match self.pulse.tip.fetch(&[there]) {
+                    Ok(guard) => Some(guard),
                     // The next beat is put over what git's checks refuse.
                     Err(remote::Error::Unsound(..)) => None,
                     Err(error) => return Err(in_words(&error)),
@@ -302,12 +302,12 @@ impl Heart {
             }
             self.last = there;
         }
-        let (oid, kept) =
+        let (oid, guard) =
             beat::write(&self.pulse.writer, self.last, &self.message()).map_err(|error| in_words(&*error))?;
         let one = Move { name, old: self.last, new: Some(oid) };
         let answer = self.pulse.tip.swap(&[one]).map_err(|error| in_words(&error))?;
         if answer == Swap::Won {
-            (self.last, self.kept, self.number) = (Some(oid), Some(kept), self.number + 1);
+            (self.last, self.guard, self.number) = (Some(oid), Some(guard), self.number + 1);
         }
         Ok(answer)
     }
@@ -317,7 +317,6 @@ impl Heart {
         let News { free, holds, claims, push, waits } = self.shared.status().news.clone();
         let declines = self.shared.status().declines.clone();
         let at = writer.clock.now();
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Beat {
             beat: Some(self.number + 1),
             host: identity.host.clone(),
@@ -326,8 +325,11 @@ impl Heart {
             free,
             holds,
             claims,
-            push: (!push.is_zero()).then(|| millis(push)),
-            waits: waits.map(|(results, since)| Waits { results, since: at.minus_millis(millis(since.elapsed())) }),
+            push: (!push.is_zero()).then(|| u64::try_from(push.as_millis()).unwrap_or(u64::MAX)),
+            waits: waits.map(|(results, since)| Waits {
+                results,
+                since: at.minus_millis(u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)),
+            }),
             declines,
             ..Beat::new(run.clone(), *first, identity.id.clone(), at)
         }

@@ -67,11 +67,6 @@ impl std::fmt::Display for Unresolved {
 
 /// Resolves the command of an item, or returns the reason why it has none.
 pub fn resolve(item: &Item, config: &Config) -> Result<Resolved, Unresolved> {
-    let unregistered = |kind: &str, name: &str| {
-        Unresolved::Here(format!(
-            "the {kind} {name:?} is not registered here; `git config handoff.{kind}.{name}.command LINE` registers it"
-        ))
-    };
     let (settings, subagent) = match item.executor.as_str() {
         DISPATCH => {
             let name = subagent_of(item, config).ok_or_else(|| {
@@ -116,6 +111,13 @@ pub fn resolve(item: &Item, config: &Config) -> Result<Resolved, Unresolved> {
     })
 }
 
+/// Reports a command that has no setting here.
+fn unregistered(kind: &str, name: &str) -> Unresolved {
+    Unresolved::Here(format!(
+        "the {kind} {name:?} is not registered here; `git config handoff.{kind}.{name}.command LINE` registers it"
+    ))
+}
+
 /// Returns true if an item works in the user's own work tree.
 pub(super) fn works_here(item: &Item) -> bool {
     item.executor == COMMAND && item.inputs.get(HERE).and_then(Value::as_bool) == Some(true)
@@ -124,7 +126,7 @@ pub(super) fn works_here(item: &Item) -> bool {
 /// Returns the subagent that an item names, or the default one.
 fn subagent_of<'n>(item: &'n Item, config: &'n Config) -> Option<&'n str> {
     match item.inputs.get("subagent") {
-        Some(named) => named.as_str(),
+        Some(value) => value.as_str(),
         None => default_subagent(config.registered_subagents().map(String::as_str)),
     }
 }
@@ -149,8 +151,11 @@ pub fn attempts_left(state: &RunState, at: ItemIndex, config: &Config) -> bool {
 
 /// Returns how many items of a queue run at once: by its settings, or as many as there are cores.
 pub fn concurrency(queue: &str, config: &Config) -> usize {
-    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    config.queues.get(queue).and_then(|queue| queue.concurrency).unwrap_or_else(cores)
+    config
+        .queues
+        .get(queue)
+        .and_then(|queue| queue.concurrency)
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
 }
 
 /// Returns the variables of tools that every executor gets.
@@ -162,17 +167,22 @@ pub fn variables(ambient: &BTreeMap<String, OsString>) -> BTreeMap<String, OsStr
 /// Returns the environment of an executor: basic variables, those of tools, and those that its
 /// settings name.
 pub fn environment(ambient: &BTreeMap<String, OsString>, settings: &Executor) -> BTreeMap<String, OsString> {
-    let passed = |name: &str, value: &OsStr| {
-        ALWAYS_PASSED.contains(&name)
-            || TOOLS.passes(name, value)
-            || name.starts_with("LC_")
-            || settings.pass_env.iter().any(|n| n == name)
-            || settings.secret_env.iter().any(|secret| secret.is_from_environment(name))
-    };
-    let mut env: BTreeMap<String, OsString> =
-        ambient.iter().filter(|(name, value)| passed(name, value)).map(|(n, v)| (n.clone(), v.clone())).collect();
+    let mut env: BTreeMap<String, OsString> = ambient
+        .iter()
+        .filter(|(name, value)| is_passed(settings, name, value))
+        .map(|(n, v)| (n.clone(), v.clone()))
+        .collect();
     env.extend(settings.env.iter().map(|(name, value)| (name.clone(), value.into())));
     env
+}
+
+/// Returns true if a worker gets a variable of the driver.
+fn is_passed(settings: &Executor, name: &str, value: &OsStr) -> bool {
+    ALWAYS_PASSED.contains(&name)
+        || TOOLS.passes(name, value)
+        || name.starts_with("LC_")
+        || settings.pass_env.iter().any(|n| n == name)
+        || settings.secret_env.iter().any(|secret| secret.is_from_environment(name))
 }
 
 /// Returns a text in the inputs of an item of the executor `command`.

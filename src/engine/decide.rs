@@ -66,13 +66,13 @@ impl Schedule {
             running: BTreeSet::new(),
             now,
         };
-        let held = |at: &ItemIndex| state.items[*at].phase == Phase::Running || alive.contains(at);
+        let is_active = |at: &ItemIndex| state.items[*at].phase == Phase::Running || alive.contains(at);
         // These come first, to be at the heads of the queues of the locks that they hold.
-        for at in state.items.indices().filter(held) {
+        for at in state.items.indices().filter(is_active) {
             schedule.running.insert(at);
             schedule.join(state, at);
         }
-        for at in state.items.indices().filter(|at| !held(at)) {
+        for at in state.items.indices().filter(|at| !is_active(at)) {
             schedule.ready(state, at);
         }
         schedule

@@ -3,24 +3,24 @@
 //! Only the driver appends while it runs; attempts report to it. Everything is recorded before it
 //! happens.
 
-mod ahead;
 mod begin;
+mod claim_ahead;
 mod decline;
 mod dispatch;
 mod error;
-mod fair;
 mod finish;
-mod known;
+mod freshness;
+mod machine_shortage;
 mod record;
+mod remote_trouble;
 mod renewal;
 mod rules;
 pub(super) mod shared;
-mod short;
-mod slow;
+mod slow_push;
+mod slower_drivers;
 mod start;
 mod take_over;
 mod transcripts;
-mod trouble;
 mod worktrees;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,17 +46,17 @@ use crate::run::operate::OpenRun;
 use crate::run::operate::via::Via;
 
 use super::decide::Schedule;
-use super::finished::Finished;
+use super::end_entries::Batch;
+use super::finished_attempt::FinishedAttempt;
 use super::machine::Machine;
-use super::outcome::Batch;
 use super::slots::{HeldSlots, RETRY_INTERVAL, Slots};
 use super::{command, recover};
 use dispatch::Queued;
 pub use error::Error;
+use machine_shortage::Short;
 use rules::RuleInput;
 pub(crate) use shared::Joining;
 use shared::{Claimed, Colleagues};
-use short::Short;
 pub(crate) use transcripts::drive;
 
 /// How often to poll the ref for entries from other writers, such as a cancellation.
@@ -93,9 +93,9 @@ struct Driver<'a> {
     slots: Slots,
     queued: BTreeMap<ItemIndex, Queued>,
     /// Attempts with a staged end. Their worktrees stay until it is recorded.
-    ended: Vec<Finished>,
+    ended: Vec<FinishedAttempt>,
     /// Attempts that ended, whose transcripts could not be stored yet.
-    unfiled: Vec<Finished>,
+    unfiled: Vec<FinishedAttempt>,
     /// The items that this machine cannot run, with the reasons.
     declined: BTreeMap<ItemIndex, String>,
     /// The reasons for items that it could not run when it last had a slot for them.
@@ -105,7 +105,7 @@ struct Driver<'a> {
     /// When the declined items were last tried.
     retried: Instant,
     /// Notes that the operator already has.
-    told: BTreeSet<String>,
+    reported: BTreeSet<String>,
     /// The condition of this machine that prevents further attempts.
     short: Option<Short>,
     /// Attempts whose work could not be saved for lack of space, and waits in their worktrees.
@@ -116,7 +116,7 @@ struct Driver<'a> {
     most: Option<usize>,
     /// How long the last recording took.
     append_time: Duration,
-    reports: mpsc::UnboundedSender<Finished>,
+    reports: mpsc::UnboundedSender<FinishedAttempt>,
     /// Worktrees being removed. The driver waits for them before it releases the run.
     removals: JoinSet<Option<String>>,
     tell: &'a mut dyn FnMut(Progress<'_>),
@@ -134,7 +134,7 @@ async fn drive_locked(
     mut interrupt: watch::Receiver<bool>,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Settled, Error> {
-    trouble::refresh_patiently(run)?;
+    remote_trouble::refresh_patiently(run)?;
     let interrupted = interrupt.clone();
     let stop = Cancellation::when(move || *interrupted.borrow());
     machine.host = Arc::new(machine.host.stopped_by(stop));
@@ -173,7 +173,7 @@ impl<'a> Driver<'a> {
     fn new(
         run: &'a mut OpenRun,
         machine: Machine,
-        reports: mpsc::UnboundedSender<Finished>,
+        reports: mpsc::UnboundedSender<FinishedAttempt>,
         tell: &'a mut dyn FnMut(Progress<'_>),
     ) -> Self {
         let clock = run.writer().clock;
@@ -198,7 +198,7 @@ impl<'a> Driver<'a> {
             lacks: BTreeMap::new(),
             renewed: Instant::now(),
             retried: Instant::now(),
-            told: BTreeSet::new(),
+            reported: BTreeSet::new(),
             unfiled: Vec::new(),
             short: None,
             unsaved: BTreeSet::new(),
@@ -224,17 +224,19 @@ impl<'a> Driver<'a> {
         self.repository = Some(repository);
         self.shared = Some(Colleagues::start(self.run, identity, tip, times, &predecessors, self.tell)?);
         self.rebuild();
-        let take_over = || loop {
-            match self.take_over_predecessors(&predecessors).and_then(|()| self.sweep()) {
-                Err(error) if trouble::is_raced(&error) => self.rebuild(),
-                Err(error) => {
-                    self.rebuild();
-                    return Err(error);
+        passing::insist(
+            || loop {
+                match self.take_over_predecessors(&predecessors).and_then(|()| self.sweep()) {
+                    Err(error) if remote_trouble::is_raced(&error) => self.rebuild(),
+                    Err(error) => {
+                        self.rebuild();
+                        return Err(error);
+                    }
+                    Ok(()) => return Ok(()),
                 }
-                Ok(()) => return Ok(()),
-            }
-        };
-        passing::insist(take_over, trouble::is_of_remote)
+            },
+            remote_trouble::is_of_remote,
+        )
     }
 
     /// Records an end for the attempts that a dead driver left running.
@@ -265,7 +267,7 @@ impl<'a> Driver<'a> {
 
     async fn run_loop(
         &mut self,
-        finished: &mut mpsc::UnboundedReceiver<Finished>,
+        finished: &mut mpsc::UnboundedReceiver<FinishedAttempt>,
         interrupt: &mut watch::Receiver<bool>,
     ) -> Result<Settled, Error> {
         let mut measure = tokio::time::interval(MEASURE);
@@ -283,7 +285,7 @@ impl<'a> Driver<'a> {
     /// Does what is due, and waits for the next event. Returns how the run ended, once it did.
     async fn turn(
         &mut self,
-        finished: &mut mpsc::UnboundedReceiver<Finished>,
+        finished: &mut mpsc::UnboundedReceiver<FinishedAttempt>,
         interrupt: &mut watch::Receiver<bool>,
         measure: &mut tokio::time::Interval,
         polled: &mut Instant,

@@ -39,7 +39,10 @@ impl Identity {
 fn job(environment: &BTreeMap<String, OsString>) -> Option<String> {
     let (engine, name, parts) = ENGINES.into_iter().find(|(_, name, _)| variable(environment, name).is_some())?;
     let first = if engine == "kubernetes" { "HOSTNAME" } else { name };
-    let words = [first].into_iter().chain(parts.iter().copied()).filter_map(|name| variable(environment, name));
+    let words = [first]
+        .into_iter()
+        .chain(parts.iter().copied())
+        .filter_map(|variable_name| variable(environment, variable_name));
     Some(format!("{engine} {}", words.collect::<Vec<_>>().join("/")))
 }
 

@@ -24,16 +24,17 @@ impl Repository {
             return None;
         }
         let line = settings.command.as_ref()?;
-        let runs = |agent: &str| line.split_whitespace().any(|word| word.rsplit('/').next() == Some(agent));
         let is_given = |login: &str| {
             let mut given = settings.readable.iter().chain(&settings.writable).chain(&settings.private);
             let below =
                 |path: &PathBuf| path.strip_prefix("~").or_else(|_| path.strip_prefix(&home)).map(Path::to_owned);
             given.any(|path| below(path).is_ok_and(|below| Path::new(login).starts_with(below)))
         };
-        let is_hidden =
-            |(agent, login): &(&str, &str)| runs(agent) && !is_given(login) && self.login_exists(&home, login);
-        let (_, login) = TOOLS.logins.iter().copied().find(is_hidden)?;
+        let (_, login) = TOOLS.logins.iter().copied().find(|(agent, login)| {
+            line.split_whitespace().any(|word| word.rsplit('/').next() == Some(agent))
+                && !is_given(login)
+                && self.login_exists(&home, login)
+        })?;
         let key = match resolved.subagent {
             Some(name) => format!("handoff.subagent.{name}.private"),
             None => format!("handoff.executor.{}.private", item.executor),

@@ -97,7 +97,7 @@ impl Machine {
     /// Reads the configuration and the environment, and probes which sandboxes work here.
     pub(crate) fn new(repository: &Repository, close: bool) -> Result<Self, NoCache> {
         let host = Arc::new(host(repository)?);
-        let program = repository.environment.program.as_deref().map(Attendant::beside);
+        let program = repository.environment.program.as_deref().map(Attendant::next_to);
         let mut ambient = (*repository.environment.variables).clone();
         mise::set_trust(&repository.environment, &config::work_trees(&repository.store), &mut ambient);
         Ok(Self {
@@ -130,7 +130,7 @@ impl Machine {
     pub(crate) fn filters(&self, item: &Item) -> Filters {
         let Ok(resolved) = command::resolve(item, &self.config) else { return Filters::Nowhere };
         match self.confine(&resolved.settings) {
-            Ok(by) => Filters::of(by.map(|by| Inside {
+            Ok(by) => Filters::new(by.map(|by| Inside {
                 by: Arc::new(by),
                 env: command::environment(&self.ambient, &resolved.settings),
                 supervisor: self.supervisor.clone(),
@@ -150,18 +150,18 @@ impl Machine {
     /// Returns how the workers of an executor are to be confined.
     pub(super) fn policy(&self, settings: &Executor) -> Policy {
         let home = self.home.as_deref();
-        let resolve = |path: &PathBuf| resolve_path(path, &self.top, home);
         // Command lines from tracked files are left out: a commit must not open a file to workers.
         let lines = [&settings.command, &settings.setup, &settings.verify].into_iter().flatten();
         let lines = lines.filter(|line| !settings.tracked_lines.contains(*line));
-        let private = agent_folders::copies(settings, &self.environment, &resolve);
+        let private =
+            agent_folders::copies(settings, &self.environment, &|path: &PathBuf| resolve_path(path, &self.top, home));
         let paths = More {
-            asked: settings.sandbox.unwrap_or(self.config.sandbox),
+            mode: settings.sandbox.unwrap_or(self.config.sandbox),
             home: settings.home.unwrap_or_default(),
-            readable: settings.readable.iter().map(resolve).collect(),
-            writable: settings.writable.iter().map(resolve).collect(),
+            readable: settings.readable.iter().map(|path| resolve_path(path, &self.top, home)).collect(),
+            writable: settings.writable.iter().map(|path| resolve_path(path, &self.top, home)).collect(),
             private,
-            named: lines.flat_map(|line| named_in(line, home)).collect(),
+            line_paths: lines.flat_map(|line| named_in(line, home)).collect(),
         };
         Policy { paths, network: settings.network.unwrap_or(self.config.network) }
     }
@@ -242,11 +242,15 @@ fn shorten_private(host: &mut Host, environment: &Environment) {
         return;
     }
     let from_variable = absolute(environment, "TMPDIR");
-    let is_short = |path: &&PathBuf| path.as_os_str().len() <= MAX_TMP_PATH / 2;
-    let places = from_variable.iter().filter(is_short).cloned().chain([PathBuf::from("/tmp")]);
+    let places = from_variable
+        .iter()
+        .filter(|path| path.as_os_str().len() <= MAX_TMP_PATH / 2)
+        .cloned()
+        .chain([PathBuf::from("/tmp")]);
     let user = rustix::process::geteuid().as_raw();
     let found = places.map(|place| place.join(format!("git-handoff-{user}"))).find(|folder| is_ours(folder, user));
-    let passed_over = from_variable.filter(|folder| !is_short(&folder) && temporary::is_writable(folder));
+    let passed_over =
+        from_variable.filter(|folder| folder.as_os_str().len() > MAX_TMP_PATH / 2 && temporary::is_writable(folder));
     host.remark = found.as_ref().zip(passed_over).map(|(folder, unused)| {
         format!(
             "TMPDIR is too long for sockets ({}); the temporary files of workers go to {}",
@@ -271,9 +275,8 @@ fn is_ours(folder: &Path, user: u32) -> bool {
 /// `program` confines them.
 fn sandbox(repository: &Repository, host: &Host, program: Option<&Path>) -> Sandbox {
     let (environment, config, store) = (&repository.environment, &repository.config, &repository.store);
-    let executors = || config.executors.values().chain(config.subagents.values());
-    let mut asked = executors().filter_map(|executor| executor.sandbox);
-    if config.sandbox == Asked::None && asked.all(|asked| asked == Asked::None) {
+    let mut modes = config.executors.values().chain(config.subagents.values()).filter_map(|executor| executor.sandbox);
+    if config.sandbox == Asked::None && modes.all(|mode| mode == Asked::None) {
         return Sandbox::none();
     }
     let mut never: Vec<PathBuf> = vec![host.settings.root.clone(), host.settings.private.clone()];
@@ -286,10 +289,9 @@ fn sandbox(repository: &Repository, host: &Host, program: Option<&Path>) -> Sand
         let path = value.strip_prefix("unix://").unwrap_or(&value);
         Some(PathBuf::from(path)).filter(|path| path.is_absolute())
     }));
-    let real = |path: PathBuf| std::fs::canonicalize(&path).unwrap_or(path);
     let home = absolute(environment, "HOME");
     let top = store.work_dir().unwrap_or_else(|| store.common_dir());
-    let worked = executors().flat_map(|executor| {
+    let worked = config.executors.values().chain(config.subagents.values()).flat_map(|executor| {
         let own_home = home.clone().filter(|_| executor.home == Some(Home::Real));
         let writable = executor.writable.iter().map(|path| resolve_path(path, &top, home.as_deref()));
         writable.chain(own_home).collect::<Vec<_>>()
@@ -297,24 +299,28 @@ fn sandbox(repository: &Repository, host: &Host, program: Option<&Path>) -> Sand
     let agents = PRESETS.values().flat_map(|preset| &preset.folders).map(|folder| environment.place_of(folder));
     let outside = configured_files(&config.outside, home.as_deref(), host.user_files.as_deref());
     let around = Surroundings {
-        worked: worked.map(real).collect(),
+        worked: worked.map(canonical_or_same).collect(),
         outside: outside.into_iter().collect(),
         agents: agents.filter(|folder| folder.is_absolute()).collect(),
         variables: command::variables(&environment.variables),
         home,
         path: folders(environment.path.as_ref()),
-        git_dirs: [store.common_dir(), store.git_dir()].map(real).to_vec(),
+        git_dirs: [store.common_dir(), store.git_dir()].map(canonical_or_same).to_vec(),
         objects: object_dirs(store, host.settings.submodules),
         remotes: if host.settings.give_refs { workspace::remotes_here(store) } else { Vec::new() },
         work_trees: config::work_trees(store),
         programs: environment.program.iter().cloned().collect(),
         moved: moved_xdg(environment),
         private: host.settings.private.clone(),
-        trees: real(host.settings.root.clone()),
-        never: never.into_iter().map(real).collect(),
+        trees: canonical_or_same(host.settings.root.clone()),
+        never: never.into_iter().map(canonical_or_same).collect(),
         ..Surroundings::default()
     };
     Sandbox::probe(around, program, environment.path.as_ref())
+}
+
+fn canonical_or_same(path: PathBuf) -> PathBuf {
+    std::fs::canonicalize(&path).unwrap_or(path)
 }
 
 /// Returns the folders that workers read objects from: those of git and of checked-out
@@ -331,8 +337,8 @@ fn object_dirs(store: &Store, submodules: bool) -> Vec<PathBuf> {
 /// the home directory.
 fn moved_xdg(environment: &Environment) -> Vec<(&'static str, PathBuf)> {
     let home = environment.variable("HOME").map(PathBuf::from).unwrap_or_default();
-    let named = XDG.into_iter().filter_map(|(name, usual)| Some((usual, absolute(environment, name)?)));
-    named.filter(|(usual, folder)| *folder != home.join(usual) && !home.starts_with(folder)).collect()
+    let moved = XDG.into_iter().filter_map(|(name, usual)| Some((usual, absolute(environment, name)?)));
+    moved.filter(|(usual, folder)| *folder != home.join(usual) && !home.starts_with(folder)).collect()
 }
 
 /// Returns the files that git or this program reads or runs by the user's configuration: the files
@@ -341,13 +347,12 @@ fn moved_xdg(environment: &Environment) -> Vec<(&'static str, PathBuf)> {
 /// A worker that could write one of them could run any program with the next git command.
 fn configured_files(outside: &config::Outside, home: Option<&Path>, git_folder: Option<&Path>) -> BTreeSet<PathBuf> {
     // A relative path stays relative here, and is dropped below.
-    let resolve = |path: &PathBuf| resolve_path(path, Path::new(""), home);
     // A value can have a program after `!`, or a name before `:`.
     let values = outside.values.iter().map(|value| value.replace(['!', ':'], " "));
-    let named = values.flat_map(|value| named_in(&value, home));
+    let from_values = values.flat_map(|value| named_in(&value, home));
     let defaults = git_folder.into_iter().flat_map(|folder| GIT_DEFAULTS.map(|name| folder.join(name)));
-    let files = outside.files.iter().chain(&outside.places).map(resolve);
-    files.chain(named).chain(defaults).filter(|path| path.is_absolute()).collect()
+    let files = outside.files.iter().chain(&outside.places).map(|path| resolve_path(path, Path::new(""), home));
+    files.chain(from_values).chain(defaults).filter(|path| path.is_absolute()).collect()
 }
 
 /// Resolves a path in a setting: `~` is the home directory, and relative paths start at `top`.

@@ -19,8 +19,7 @@ pub(super) fn set_trust(environment: &Environment, work_trees: &[PathBuf], ambie
     let listed = ambient.remove(VARIABLE).unwrap_or_default();
     let mut trusted: Vec<PathBuf> = folders(Some(&listed));
     trusted.extend(linked(environment));
-    let is_trusted = |tree: &PathBuf| trusted.iter().any(|it| tree.starts_with(it) || it.parent() == Some(tree));
-    if work_trees.iter().any(is_trusted) {
+    if work_trees.iter().any(|tree| trusted.iter().any(|it| tree.starts_with(it) || it.parent() == Some(tree))) {
         ambient.insert(VARIABLE.to_owned(), listed);
     }
 }
@@ -35,10 +34,13 @@ pub(super) fn add(value: &mut OsString, tree: &Path) {
 
 /// Returns the files and folders that the user trusted. mise keeps a link to each.
 fn linked(environment: &Environment) -> Vec<PathBuf> {
-    let folder = |name: &str| environment.variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = folder("MISE_STATE_DIR")
-        .or_else(|| Some(folder("XDG_STATE_HOME")?.join("mise")))
-        .or_else(|| Some(folder("HOME")?.join(".local/state/mise")));
+    let state = absolute_folder(environment, "MISE_STATE_DIR")
+        .or_else(|| Some(absolute_folder(environment, "XDG_STATE_HOME")?.join("mise")))
+        .or_else(|| Some(absolute_folder(environment, "HOME")?.join(".local/state/mise")));
     let links = state.and_then(|state| fs::read_dir(state.join("trusted-configs")).ok());
     links.into_iter().flatten().flatten().filter_map(|link| fs::read_link(link.path()).ok()).collect()
+}
+
+fn absolute_folder(environment: &Environment, name: &str) -> Option<PathBuf> {
+    environment.variable(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }

@@ -39,7 +39,7 @@ fn find(run: &OpenRun, need: &Need) -> Result<(Oid, Digest), String> {
         (Source::Documents, Selector::Document { name, schema }) => {
             let latest = state.documents.latest(name);
             let revision = latest.ok_or_else(|| format!("the run holds no document {name:?} yet"))?;
-            let drift = schema.as_ref().and_then(|wanted| state.documents.drift(name, revision.number, wanted));
+            let drift = schema.as_ref().and_then(|required| state.documents.drift(name, revision.number, required));
             match drift {
                 Some(drift) => return Err(drift.to_string()),
                 None => revision.product,

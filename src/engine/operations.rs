@@ -28,12 +28,12 @@ use crate::sandbox;
 use serde_json::Value;
 use tokio::sync::watch;
 
-pub use super::driven::{Driven, DrivenShown};
+pub use super::drive_result::{Driven, DrivenShown};
 
-use super::alone::{self, Alone};
 use super::drive::Joining;
 use super::event::Progress;
 use super::identity::Identity;
+use super::lone_driver::{self, Alone};
 use super::machine::Machine;
 use super::record::{left, sealed};
 use super::transcript_push::{self, Upload};
@@ -98,8 +98,8 @@ pub struct Unsettled {
 
 impl Repository {
     /// Opens a run to drive it on this machine.
-    pub fn drivable(&self, run: &RunId, wanted: &DriveOptions) -> Result<Drivable<'_>, AnyError> {
-        let course = self.course(run, wanted)?;
+    pub fn drivable(&self, run: &RunId, options: &DriveOptions) -> Result<Drivable<'_>, AnyError> {
+        let course = self.course(run, options)?;
         let tip = course.shared().map(|remote| self.join_patiently(run, remote)).transpose()?;
         let mut open = self.opened_here(run).map_err(|denied| denied.lacking(&[Role::Work]))?;
         if open.state.shared.is_some() && tip.is_none() && !open.state.sealed {
@@ -112,11 +112,11 @@ impl Repository {
         }
         self.expect_unrevoked(&open)?;
         let mut joining = tip.map(|tip| self.joining(&mut open, tip)).transpose()?;
-        if let Some(joining) = joining.as_mut().filter(|_| wanted.transcripts) {
+        if let Some(joining) = joining.as_mut().filter(|_| options.transcripts) {
             let heartbeat = Duration::from_millis(open.state.shared.unwrap_or(joining.times).heartbeat);
             let interval = transcript_push::LONGEST.min(heartbeat * 2);
-            let (tip, store, run) = (joining.tip.clone(), self.store.clone(), run.clone());
-            joining.transcripts = Some(Upload { tip, store, run, gate: self.gate(), interval });
+            let (upload_tip, store, run) = (joining.tip.clone(), self.store.clone(), run.clone());
+            joining.transcripts = Some(Upload { tip: upload_tip, store, run, gate: self.gate(), interval });
         }
         // A fetch may have brought statements before the run could accept them.
         self.accept_statements_on(&mut open)?;
@@ -124,14 +124,14 @@ impl Repository {
         let is_recording = recorded.is_some();
         let configured = recorded.map(|config| self.with_config(config)).transpose()?;
         // A recording ends with its command, whatever came of it.
-        let close = wanted.close || is_recording;
+        let close = options.close || is_recording;
         let mut machine = Machine::new(configured.as_ref().unwrap_or(self), close)?;
-        (machine.jobs, machine.manner) = (wanted.jobs, wanted.manner);
-        (machine.waits, machine.is_recording) = (wanted.wait, is_recording);
-        if wanted.take_left {
+        (machine.jobs, machine.manner) = (options.jobs, options.manner);
+        (machine.waits, machine.is_recording) = (options.wait, is_recording);
+        if options.take_left {
             machine.left = left::left_by(&machine.host, run, &open.state).map_err(drive::Error::from)?;
         }
-        if wanted.reuse {
+        if options.reuse {
             machine.reusable = Some(self.reusable(run)?);
         }
         check_schemas(&open, &machine.schemas)?;
@@ -143,15 +143,17 @@ impl Repository {
     /// Prepares to drive a run through a remote.
     fn joining(&self, open: &mut OpenRun, tip: Tip) -> Result<Joining<'_>, AnyError> {
         let identity = Identity::new(&self.environment.variables);
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let times = RunShared { heartbeat: millis(self.config.heartbeat), lost_after: millis(self.config.lost_after) };
+        let times = RunShared {
+            heartbeat: u64::try_from(self.config.heartbeat.as_millis()).unwrap_or(u64::MAX),
+            lost_after: u64::try_from(self.config.lost_after.as_millis()).unwrap_or(u64::MAX),
+        };
         if open.state.shared.is_none() && !times.is_sound() {
             return Err(Error::Times.into());
         }
         let via = Via::new(tip.clone(), open.id(), Some(identity.id.clone()), self.config.via_interval);
         open.share_via(via)?;
         let sharing = Sharing::read(&self.store, open.id());
-        let home = Home::of(&self.store).map_err(sharing::Error::Record)?;
+        let home = Home::find(&self.store).map_err(sharing::Error::Record)?;
         let before = sharing.as_ref().and_then(|sharing| sharing.driver.clone());
         let drivers = OwnDrivers::followed_by(before, identity.id.clone(), home);
         let predecessors = drivers.earlier.clone();
@@ -166,8 +168,12 @@ impl Repository {
     fn expect_unrevoked(&self, open: &OpenRun) -> Result<(), AnyError> {
         let revoked = self.options(&Trust::default(), &mut |_| ())?.revoked;
         let keys = &open.state.keys;
-        let adds = |key: &&str| keys.has(key, Role::Own) || keys.has(key, Role::Work);
-        match keys.iter().map(|(key, _)| key).filter(adds).find(|key| revoked.contains_key(*key)) {
+        match keys
+            .iter()
+            .map(|(key, _)| key)
+            .filter(|key| keys.has(key, Role::Own) || keys.has(key, Role::Work))
+            .find(|key| revoked.contains_key(*key))
+        {
             Some(key) => Err(Error::Revoked { run: open.id().clone(), key: key.to_owned() }.into()),
             None => Ok(()),
         }
@@ -189,11 +195,10 @@ impl Repository {
                 }
             };
             let ended = state.seals_itself() || state.is_ended();
-            let logged = |own: &String| {
-                log::find(&self.store, own, run.clone()).map(|found| found.is_some_and(|known| known.root.is_some()))
-            };
             let unlogged = match &own {
-                Some(own) if state.sealed && state.submitted.roles.contains_key(own) => !logged(own)?,
+                Some(own) if state.sealed && state.submitted.roles.contains_key(own) => {
+                    log::find(&self.store, own, run.clone())?.is_none_or(|known| known.root.is_none())
+                }
                 _ => false,
             };
             if !state.is_settled() || (ended && !state.sealed) || unlogged {
@@ -231,9 +236,9 @@ impl Drivable<'_> {
     /// Returns further remarks on how this machine confines the workers of the run.
     pub fn remarks(&self) -> Vec<String> {
         let items = self.open.state.graph.items().iter();
-        let named: BTreeMap<_, &Item> =
+        let distinct: BTreeMap<_, &Item> =
             items.map(|item| ((&item.executor, item.inputs.get("subagent").and_then(Value::as_str)), item)).collect();
-        let executors = named.values().filter_map(|item| command::resolve(item, &self.machine.config).ok());
+        let executors = distinct.values().filter_map(|item| command::resolve(item, &self.machine.config).ok());
         let mut remarks: BTreeSet<String> = self.machine.host.remark.iter().cloned().collect();
         for resolved in executors {
             let by = self.machine.confine(&resolved.settings).ok().flatten();
@@ -265,11 +270,16 @@ impl Drivable<'_> {
     ) -> Result<Driven, AnyError> {
         let (repository, before) = (self.repository, self.open.head().commit);
         let driver = self.joining.as_ref().map(|joining| joining.identity.id.clone());
-        let view = |run: &OpenRun| Target::own(run.id().clone()).view(&repository.store);
         if self.joining.is_some()
-            && !alone::wait_for_lone_drivers(&mut self.open, repository, &mut interrupt, tell).await?
+            && !lone_driver::wait_for_lone_drivers(&mut self.open, repository, &mut interrupt, tell).await?
         {
-            return Ok(Driven { view: view(&self.open)?, interrupted: true, sealed: None, driver, unpushed: None });
+            return Ok(Driven {
+                view: Target::own(self.open.id().clone()).view(&repository.store)?,
+                interrupted: true,
+                sealed: None,
+                driver,
+                unpushed: None,
+            });
         }
         if self.machine.jobs == Some(0) && !self.open.state.sealed {
             let run = self.open.id();
@@ -282,7 +292,13 @@ impl Drivable<'_> {
         alone.flatten().into_iter().for_each(|alone| alone.end(is_unpushed));
         let drive::Settled { interrupted, sealed } = driven?;
         let unpushed = self.alone.filter(|_| is_unpushed);
-        Ok(Driven { view: view(&self.open)?, interrupted, sealed, driver, unpushed })
+        Ok(Driven {
+            view: Target::own(self.open.id().clone()).view(&repository.store)?,
+            interrupted,
+            sealed,
+            driver,
+            unpushed,
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use crate::model::problems::Problems;
 /// Call this before the attempt starts. Bytes with another hash are an error.
 pub fn load(store: &Store, oid: Oid, expected: Digest) -> Result<Spec, Error> {
     let bytes = store.read_blob_of(oid, MAX_BYTES).map_err(|source| Error::Read { expected, source })?;
-    let actual = Digest::of(&bytes);
+    let actual = Digest::compute(&bytes);
     if actual != expected {
         return Err(Error::Mismatch { expected, actual });
     }

@@ -108,7 +108,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
         schema: SCHEMA.to_owned(),
         repository: place_of(&machine.host.store),
         worktrees: machine.host.settings.clone(),
-        claim: Digest::of(&[]),
+        claim: Digest::compute(&[]),
         run: run.id().clone(),
         base: state.submitted.base,
         item: item.id.clone(),
@@ -117,12 +117,12 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
         manifest,
         inputs: inputs.blobs.into_iter().map(|(path, (oid, sha256))| (path, Blob { oid, sha256 })).collect(),
         input_refs: inputs.refs,
-        promised: Promised { products, wanted: state.wanted_of(at), documents: item.documents().collect() },
+        promised: Promised { products, required: state.wanted_of(at), documents: item.documents().collect() },
         preset: attempt::known_agent::preset(&resolved).map(str::to_owned),
         secrets: resolved.settings.secret_env.clone(),
         limits: machine.limits(&resolved.settings),
         confinement: machine.policy(&resolved.settings),
-        command: Command::of(resolved),
+        command: Command::from_resolved(resolved),
         origin,
         start,
         pipeline,
@@ -155,12 +155,12 @@ fn seal(mut spec: AttemptSpec, store: &Store) -> Result<Prepared, Unready> {
             sealed.len()
         )));
     }
-    let named = store.named(&sealed).map_err(|error| Unready::Item(in_words(&error)))?;
-    spec.claim = named.sha256;
+    let product = store.named(&sealed).map_err(|error| Unready::Item(in_words(&error)))?;
+    spec.claim = product.sha256;
     let branches = spec.worktrees.give_refs.then(|| spec.refs.branches());
     let fired = ItemFired {
         claims: Claims { branches, ..Claims::default() }.stated(),
-        ..ItemFired::new(spec.item.clone(), spec.attempt, named, spec.input_refs.clone())
+        ..ItemFired::new(spec.item.clone(), spec.attempt, product, spec.input_refs.clone())
     };
     Ok(Prepared { fired, manifest: spec.manifest.clone(), spec })
 }
@@ -262,10 +262,10 @@ fn begin_manifest(
 /// Returns the blob of the pipeline that an item names, with the digest that was sealed with the
 /// run.
 fn pipeline(run: &OpenRun, item: &Item) -> Result<Option<Blob>, String> {
-    let Some(named) = item.inputs.get(PIPELINE) else { return Ok(None) };
-    let name = named.as_str().ok_or("`inputs.pipeline` is no name of a pipeline")?;
-    let not_sealed = || format!("the pipeline {name:?} was not sealed with the run");
-    let sealed = run.state.pipelines.get(name).ok_or_else(not_sealed)?;
+    let Some(value) = item.inputs.get(PIPELINE) else { return Ok(None) };
+    let name = value.as_str().ok_or("`inputs.pipeline` is no name of a pipeline")?;
+    let sealed =
+        run.state.pipelines.get(name).ok_or_else(|| format!("the pipeline {name:?} was not sealed with the run"))?;
     Ok(Some(Blob { oid: sealed.oid, sha256: sealed.sha256 }))
 }
 

@@ -104,16 +104,16 @@ impl Programs {
         let Some(found) = search.program(&command.argv, command.settings.command.is_some()) else { return executed };
         let Some((path, content)) = self.read(&found, &mut executed) else { return executed };
         let line = content.interpreter.as_deref();
-        if let Some(found) = line.and_then(|line| search.interpreter(line))
-            && let Some((path, FileContent { sha256, size, .. })) = self.read(&found, &mut executed)
+        if let Some(interpreter) = line.and_then(|line| search.interpreter(line))
+            && let Some((interpreter_path, FileContent { sha256, size, .. })) = self.read(&interpreter, &mut executed)
         {
-            executed.interpreter = Some(Interpreter { path, sha256, size });
+            executed.interpreter = Some(Interpreter { path: interpreter_path, sha256, size });
         }
         let version = command.settings.version_command.as_ref();
-        let version = version.and_then(|line| match self.version(line) {
-            Ok(version) => Some(version),
+        let version = version.and_then(|version_line| match self.version(version_line) {
+            Ok(output) => Some(output),
             Err(why) => {
-                self.note(&mut executed, format!("the version command `{line}` gives no version: {why}"));
+                self.note(&mut executed, format!("the version command `{version_line}` gives no version: {why}"));
                 None
             }
         });

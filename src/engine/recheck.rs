@@ -14,10 +14,10 @@ use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::entry::{Event, ItemReconciled, Outcome, Verified, VerifiedBy};
 use crate::model::item_index::ItemIndex;
+use crate::model::last_lines::last_lines;
 use crate::model::manifest::{self, Manifest};
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::Selector;
-use crate::model::said::last_lines;
 use crate::model::state::Phase;
 use crate::model::words::words;
 use crate::repository::Repository;
@@ -65,11 +65,11 @@ pub struct Rechecked {
 }
 
 impl Rechecked {
-    fn of(items: Vec<ItemResult>) -> Self {
-        let count = |wanted| items.iter().filter(|item| item.result == wanted).count();
-        let counts = [Verdict::Same, Verdict::Different, Verdict::Cannot].map(|verdict| (verdict, count(verdict)));
-        let counts = counts.iter().filter(|(_, count)| *count > 0);
-        let detail = counts.map(|(verdict, count)| format!("{count} {}", verdict.as_str())).collect::<Vec<_>>();
+    fn new(items: Vec<ItemResult>) -> Self {
+        let counts = [Verdict::Same, Verdict::Different, Verdict::Cannot]
+            .map(|verdict| (verdict, items.iter().filter(|item| item.result == verdict).count()));
+        let counts = counts.iter().filter(|(_, number)| *number > 0);
+        let detail = counts.map(|(verdict, number)| format!("{number} {}", verdict.as_str())).collect::<Vec<_>>();
         let result = items.iter().map(|item| item.result).max().unwrap_or(Verdict::Same);
         Self { result, detail: detail.join(", "), items }
     }
@@ -123,11 +123,13 @@ impl Repository {
             });
         }
         let machine = Machine::new(self, false)?;
-        let ready = |recorded: Recorded| {
-            let ready = Ready::new(&machine, &run, recorded.at, &recorded.manifest);
-            (recorded, ready)
-        };
-        let checks = recorded.into_iter().map(ready).collect();
+        let checks = recorded
+            .into_iter()
+            .map(|recorded| {
+                let ready = Ready::new(&machine, &run, recorded.at, &recorded.manifest);
+                (recorded, ready)
+            })
+            .collect();
         Ok(Recheck { repository: self, run, machine, checks })
     }
 }
@@ -157,7 +159,7 @@ impl Recheck<'_> {
     pub fn commands(&self) -> Vec<Shown> {
         self.checks
             .iter()
-            .filter_map(|(recorded, ready)| Some(ready.as_ref().ok()?.shown(&recorded.manifest)))
+            .filter_map(|(recorded, ready)| Some(ready.as_ref().ok()?.describe(&recorded.manifest)))
             .collect()
     }
 
@@ -200,7 +202,7 @@ impl Recheck<'_> {
         if is_any_ready {
             host.leave(&run.run).map_err(Error::Workspace)?;
         }
-        Ok(Some(Rechecked::of(items)))
+        Ok(Some(Rechecked::new(items)))
     }
 }
 
@@ -214,12 +216,14 @@ fn prepare_host(repository: &Repository, machine: &Machine, run: &VerifiedRun) -
     host.prepare(run.state.submitted.base).map_err(Error::Workspace)?;
     let own = Target::own(run.run.clone());
     if run.head.name == own.reference || refs::read(store, &own.reference)?.is_none() {
-        let is_done = |left: &workspace::Leftover| {
-            let at = run.state.graph.position(&left.item).map(|at| &run.state.items[at]);
-            at.is_some_and(|state| state.phase == Phase::Done && state.attempts == left.attempt)
-        };
-        let left =
-            Workspace::leftovers(host, &run.run).map_err(Error::Workspace)?.into_iter().filter(is_done).collect();
+        let left = Workspace::leftovers(host, &run.run)
+            .map_err(Error::Workspace)?
+            .into_iter()
+            .filter(|left| {
+                let at = run.state.graph.position(&left.item).map(|at| &run.state.items[at]);
+                at.is_some_and(|state| state.phase == Phase::Done && state.attempts == left.attempt)
+            })
+            .collect();
         recover::discard(host, &run.run, left, run.state.submitted.base)?;
     }
     Ok(lock)
@@ -237,11 +241,14 @@ fn compare(
     if passed == failed.is_none() {
         return (Verdict::Same, format!("{now}; recorded: {recorded}"));
     }
-    let quoted = |output: &str| if output.is_empty() { "none".to_owned() } else { output.to_owned() };
-    let before = transcript().map_or_else(|| "its transcript is not here".to_owned(), |before| quoted(&before));
-    let now_output = quoted(output);
+    let before = transcript().map_or_else(|| "its transcript is not here".to_owned(), |before| or_none(&before));
+    let now_output = or_none(output);
     let detail = format!("{now}; recorded: {recorded}; output now: {now_output}; recorded output: {before}");
     (Verdict::Different, detail)
+}
+
+fn or_none(output: &str) -> String {
+    if output.is_empty() { "none".to_owned() } else { output.to_owned() }
 }
 
 /// Returns the end of the recorded output of an item's check, or of its whole transcript if the
@@ -249,8 +256,9 @@ fn compare(
 fn transcript(repository: &Repository, run: &VerifiedRun, item: &ItemId) -> Option<String> {
     let store = &repository.store;
     let target = Target { run: run.run.clone(), reference: run.head.name.clone() };
-    let piece =
-        |kind: &str| PieceName::find(store, &format!("{}/{item}:{kind}", target.name())).ok()?.of(store, run).ok();
+    let piece = |kind: &str| {
+        PieceName::find(store, &format!("{}/{item}:{kind}", target.name())).ok()?.find_blob(store, run).ok()
+    };
     let blob = piece("check").or_else(|| piece("transcript"))?;
     blob.map_or_else(|| Some(String::new()), |blob| Some(last_lines(&blob.read(store).ok()?)))
 }

@@ -101,7 +101,7 @@ pub struct Lacks {
 /// A run to submit under some id.
 struct Draft<'a> {
     plan: &'a dyn Fn(&RunId) -> serde_json::Value,
-    wanted: Wanted,
+    options: Wanted,
 }
 
 impl Repository {
@@ -116,8 +116,8 @@ impl Repository {
         let head = submit::resolve_base(&self.store, "HEAD")?;
         startable::expect(self, recording, &decided, head, directory.as_ref())?;
         let base = recording.here.map(|here| self.base_here(here)).transpose()?;
-        let plan = |run: &RunId| plan::of_command(run, recording, (&decided, &known.protect), directory.as_ref());
-        let draft = Draft { plan: &plan, wanted: Wanted { base, recorded: true, ..Wanted::default() } };
+        let plan = |id: &RunId| plan::of_command(id, recording, (&decided, &known.protect), directory.as_ref());
+        let draft = Draft { plan: &plan, options: Wanted { base, recorded: true, ..Wanted::default() } };
         let submitted = self.submit_recording(run, &draft)?;
         let manner = if recording.here.is_some() { Manner::Here } else { Manner::Worktrees };
         let (agent, lacks) = (decided.agent.clone(), agent::lacks(recording));
@@ -135,9 +135,9 @@ impl Repository {
         let (base, claims) =
             snapshot::first_parents(&self.store, range, self.config.max_items).map_err(Error::Snapshot)?;
         let items = plan::of_claims(&self.store, base, &claims, goal)?;
-        let plan = |run: &RunId| plan::of_items(run, &items);
-        let wanted = Wanted { base: Some(base.to_string()), claimed: true, ..Wanted::default() };
-        let submitted = self.submit_recording(run, &Draft { plan: &plan, wanted })?;
+        let plan = |id: &RunId| plan::of_items(id, &items);
+        let options = Wanted { base: Some(base.to_string()), claimed: true, ..Wanted::default() };
+        let submitted = self.submit_recording(run, &Draft { plan: &plan, options })?;
         let (manner, known) = (Manner::Commits, KnownFiles::default());
         Ok(submitted.map(|submission| Begun { submission, manner, known, agent: None, lacks: None }))
     }
@@ -152,8 +152,8 @@ impl Repository {
             return self.submit_named(run, draft);
         }
         for attempt in 0..ID_ATTEMPTS {
-            let run = self.new_id(draft, attempt)?;
-            match self.submit_named(&run, draft) {
+            let new_run = self.new_id(draft, attempt)?;
+            match self.submit_named(&new_run, draft) {
                 // A run with this id is here, or was deleted.
                 Ok(Ok(submission)) if !submission.created => {}
                 Err(error) if is_used(&error) => {}
@@ -176,14 +176,14 @@ impl Repository {
         let own = self.own_fingerprint().unwrap_or_default();
         let plan = (draft.plan)(&id("x")?).to_string();
         let parts = [own.as_bytes(), now.as_bytes(), plan.as_bytes(), &[attempt], &chance[..]];
-        Ok(id(&letters(Digest::of(&parts.join(&0))))?)
+        Ok(id(&letters(Digest::compute(&parts.join(&0))))?)
     }
 
     fn submit_named(&self, run: &RunId, draft: &Draft<'_>) -> Result<Result<Submission, Problems>, AnyError> {
         let bytes = serde_json::to_vec(&(draft.plan)(run)).expect("a JSON object serialises");
         let submitted =
-            self.submit(&bytes, PathBuf::new(), &draft.wanted).map_err(|error| match error.downcast_ref() {
-                Some(submit::Error::Different(run)) => Error::Taken(run.clone()).into(),
+            self.submit(&bytes, PathBuf::new(), &draft.options).map_err(|error| match error.downcast_ref() {
+                Some(submit::Error::Different(used)) => Error::Taken(used.clone()).into(),
                 _ => error,
             })?;
         match submitted {
@@ -208,37 +208,37 @@ impl Repository {
 
     /// Returns the base of a command in the user's own work tree: `HEAD`, or a commit of its state.
     fn base_here(&self, here: Here) -> Result<String, AnyError> {
-        let beside = [self.config.inputs.as_str(), self.config.outputs.as_str()];
+        let excluded = [self.config.inputs.as_str(), self.config.outputs.as_str()];
         let (head, _) = work_tree::head(&self.store).map_err(Error::WorkTree)?.ok_or(submit::Error::Unborn)?;
         let usual = machine::user_folder(&self.environment, "XDG_CONFIG_HOME", ".config");
         let rules =
             IgnoreRules::read(&self.store, usual.map(|folder| folder.join("git/ignore"))).map_err(Error::Snapshot)?;
         let snapshot = Snapshot::new(&self.store, head).map_err(Error::Snapshot)?;
-        let changed = snapshot.changed(&rules, &beside).map_err(Error::Snapshot)?;
+        let changed = snapshot.changed(&rules, &excluded).map_err(Error::Snapshot)?;
         if changed.is_empty() {
             return Ok(head.to_string());
         }
         if here == Here::Clean {
-            let named: Vec<String> = changed.iter().map(|path| path.display().to_string()).collect();
-            return Err(Error::Dirty(printable::first_of(&named, NAMED)).into());
+            let names: Vec<String> = changed.iter().map(|path| path.display().to_string()).collect();
+            return Err(Error::Dirty(printable::first_of(&names, NAMED)).into());
         }
         // Sealed files can be pushed.
         let gate = self.gate();
         for path in &changed {
             let place = snapshot.root().join(path);
-            let read = |error| Error::Read(place.clone(), error);
             let Ok(meta) = place.symlink_metadata() else { continue };
             let mut content: Box<dyn Read> = if meta.is_symlink() {
-                let target = std::fs::read_link(&place).map_err(read)?;
+                let target = std::fs::read_link(&place).map_err(|error| Error::Read(place.clone(), error))?;
                 Box::new(io::Cursor::new(target.into_os_string().into_encoded_bytes()))
             } else if meta.is_file() {
-                Box::new(std::fs::File::open(&place).map_err(read)?)
+                Box::new(std::fs::File::open(&place).map_err(|error| Error::Read(place.clone(), error))?)
             } else {
                 continue;
             };
-            gate.check_reader(&path.display().to_string(), &mut content).map_err(read)??;
+            gate.check_reader(&path.display().to_string(), &mut content)
+                .map_err(|error| Error::Read(place.clone(), error))??;
         }
-        Ok(snapshot::commit(&self.store, &beside).map_err(Error::Snapshot)?.to_string())
+        Ok(snapshot::commit(&self.store, &excluded).map_err(Error::Snapshot)?.to_string())
     }
 }
 

@@ -15,7 +15,7 @@ use crate::process::survivors;
 use crate::worktree::filters::Filters;
 use crate::worktree::host::Host;
 use crate::worktree::salvage::{self, Salvaged};
-use crate::worktree::stray;
+use crate::worktree::stray_commits;
 use crate::worktree::workspace::{Leftover, Workspace};
 
 use super::shortage::Shortage;
@@ -71,21 +71,21 @@ pub(super) fn clear_some(
             Ok(Some(saved)) => {
                 notes.extend(saved.messages(&item, attempt));
                 let is_whole = saved.is_whole();
-                let Salvaged { tree, kept: _kept, .. } = saved;
+                let Salvaged { tree, guard: _kept, .. } = saved;
                 let path = format::transcript_path(&item, attempt);
                 transcript_refs::add(&host.store, &format::salvage_ref(run), &[(path, Edit::Tree(tree))])
                     .map_err(Error::Keep)?;
                 notes.push(format!("{item}: the work of attempt {attempt} was saved to {}", format::salvage_ref(run)));
                 if !(is_whole && has_all_commits) {
-                    let aside = workspace.set_aside()?;
-                    notes.push(stays(&item, attempt, &aside));
+                    let moved_to = workspace.set_aside()?;
+                    notes.push(stays(&item, attempt, &moved_to));
                     continue;
                 }
             }
             Ok(None) if has_all_commits => {}
             Ok(None) => {
-                let aside = workspace.set_aside()?;
-                notes.push(stays(&item, attempt, &aside));
+                let moved_to = workspace.set_aside()?;
+                notes.push(stays(&item, attempt, &moved_to));
                 continue;
             }
             // The work waits on disk until there is space again.
@@ -93,10 +93,10 @@ pub(super) fn clear_some(
                 return Err(Error::Salvage(Box::new(error)));
             }
             Err(error) => {
-                let aside = workspace.set_aside()?;
-                let (aside, why) = (aside.display(), in_words(&error));
+                let moved_to = workspace.set_aside()?;
+                let (moved_to, why) = (moved_to.display(), in_words(&error));
                 notes.push(format!(
-                    "{item}: the work of attempt {attempt} could not be saved and stays in {aside}: {why}"
+                    "{item}: the work of attempt {attempt} could not be saved and stays in {moved_to}: {why}"
                 ));
                 continue;
             }
@@ -109,7 +109,7 @@ pub(super) fn clear_some(
 /// Saves the commits that the work of an attempt does not contain. Returns false if they are only
 /// in the worktree.
 fn save_commits(workspace: &Workspace, host: &Host, notes: &mut Vec<String>) -> Result<bool, Error> {
-    let Ok(stray) = stray::save(workspace, host) else { return Ok(false) };
+    let Ok(stray) = stray_commits::save(workspace, host) else { return Ok(false) };
     let (run, item) = (&workspace.run, &workspace.item);
     notes.extend(stray.sentences.iter().map(|sentence| format!("{item}: {sentence}")));
     let path = format::commits_path(item, workspace.attempt);
@@ -142,6 +142,8 @@ pub(crate) fn discard(host: &Host, run: &RunId, left: Vec<Leftover>, base: Oid) 
 /// something for now.
 fn is_shortage(error: &(dyn std::error::Error + 'static)) -> bool {
     // A failed fork is reported as `WouldBlock`.
-    let is_fork = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
-    Shortage::of(error).is_some() || causes::chain(error).filter_map(<dyn std::error::Error>::downcast_ref).any(is_fork)
+    Shortage::from_error(error).is_some()
+        || causes::chain(error)
+            .filter_map(<dyn std::error::Error>::downcast_ref)
+            .any(|error: &io::Error| error.kind() == io::ErrorKind::WouldBlock)
 }

@@ -57,10 +57,9 @@ impl Report {
         let usage: Usage = self.sessions.values().map(|session| session.usage).sum();
         let denials = self.sessions.values().filter_map(|session| session.denials);
         let denials = denials.reduce(|one, other| count(one.saturating_add(other)).unwrap_or(MAX_SAFE_INTEGER));
-        let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         let claims = Reported {
-            model: text(&self.model),
-            session: text(&self.session),
+            model: non_empty(self.model.as_ref()),
+            session: non_empty(self.session.as_ref()),
             usage: Some(within(usage)).filter(|usage| !usage.is_empty()),
             permission_denials: denials.filter(|denials| *denials > 0),
         };
@@ -77,6 +76,10 @@ impl Report {
             self.session = Some(session.to_owned());
         }
     }
+}
+
+fn non_empty(text: Option<&String>) -> Option<String> {
+    text.filter(|text| !text.is_empty()).cloned()
 }
 
 /// Joins the claims of an earlier command and of a later one, of which the model and the session
@@ -149,14 +152,14 @@ fn next_line(output: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> 
         }
         any = true;
         let end = buffer.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
-        let taken = end.unwrap_or(buffer.len());
-        is_long |= line.len() + taken > LONGEST;
+        let length = end.unwrap_or(buffer.len());
+        is_long |= line.len() + length > LONGEST;
         if is_long {
             line.clear();
         } else {
-            line.extend_from_slice(&buffer[..taken]);
+            line.extend_from_slice(&buffer[..length]);
         }
-        output.consume(taken);
+        output.consume(length);
         if end.is_some() {
             return Ok(true);
         }

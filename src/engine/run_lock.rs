@@ -50,8 +50,8 @@ impl RunLock {
                 std::thread::sleep(PAUSE);
                 continue;
             }
-            let holder = alive.unwrap_or("another process").to_owned();
-            return Err(Error::Held { run: run.clone(), holder });
+            let holder_name = alive.unwrap_or("another process").to_owned();
+            return Err(Error::Held { run: run.clone(), holder: holder_name });
         }
         file.set_len(0).and_then(|()| file.rewind()).map_err(io)?;
         writeln!(file, "process {}", std::process::id()).map_err(io)?;

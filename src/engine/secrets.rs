@@ -48,13 +48,13 @@ impl Secrets {
     /// there.
     pub(super) fn values(
         &self,
-        wanted: &[SecretEnv],
+        requests: &[SecretEnv],
         env: &BTreeMap<String, OsString>,
     ) -> Result<Vec<(String, OsString)>, String> {
         // The lock is held while a command runs, so that it runs only once.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut values = Vec::new();
-        for SecretEnv { name, source, key } in wanted {
+        for SecretEnv { name, source, key } in requests {
             let failed = |why: String| format!("cannot read the secret {name} of `{key}`: {why}");
             let value = match (known.get(source), source) {
                 (_, SecretSource::Environment) if env.get(name).is_some_and(|value| !value.is_empty()) => continue,
@@ -66,7 +66,7 @@ impl Secrets {
                 (None, SecretSource::Command(line)) => self.run(line).map_err(failed)?,
                 (None, SecretSource::File(file)) => {
                     let path = self.top.join(self.environment.expand(file.as_ref()));
-                    let value = File::open(&path).and_then(|mut file| read(&mut file));
+                    let value = File::open(&path).and_then(|mut source_file| read(&mut source_file));
                     value.map_err(|error| failed(format!("cannot read {}: {error}", path.display())))?
                 }
             };
@@ -91,9 +91,9 @@ pub(super) async fn fetch(job: &mut Job) -> Result<(), String> {
     if job.spec.secrets.is_empty() {
         return Ok(());
     }
-    let (secrets, wanted, env) = (job.handles.secrets.clone(), job.spec.secrets.clone(), job.spec.env.clone());
+    let (secrets, requests, env) = (job.handles.secrets.clone(), job.spec.secrets.clone(), job.spec.env.clone());
     let fetched =
-        tokio::task::spawn_blocking(move || secrets.values(&wanted, &env)).await.map_err(|e| e.to_string())?;
+        tokio::task::spawn_blocking(move || secrets.values(&requests, &env)).await.map_err(|e| e.to_string())?;
     job.spec.env.extend(fetched?);
     Ok(())
 }

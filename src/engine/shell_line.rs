@@ -16,16 +16,15 @@ pub(super) fn run(
     variables: &BTreeMap<String, OsString>,
     limit: Duration,
 ) -> Result<File, String> {
-    let failed = |error: io::Error| format!("cannot run its command: {error}");
     // A file, because a background process that keeps a pipe open would block us.
-    let mut out = tempfile::tempfile().map_err(failed)?;
+    let mut out = tempfile::tempfile().map_err(cannot_run)?;
     let mut command = Command::new("sh");
     command.args(["-c", line]).current_dir(folder).env_clear().envs(variables.iter());
-    command.stdin(Stdio::null()).stdout(out.try_clone().map_err(failed)?).stderr(Stdio::null());
-    let mut child = command.process_group(0).spawn().map_err(failed)?;
+    command.stdin(Stdio::null()).stdout(out.try_clone().map_err(cannot_run)?).stderr(Stdio::null());
+    let mut child = command.process_group(0).spawn().map_err(cannot_run)?;
     let until = Instant::now() + limit;
     let status = loop {
-        match child.try_wait().map_err(failed)? {
+        match child.try_wait().map_err(cannot_run)? {
             Some(status) => break status,
             None if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
             None => {
@@ -33,9 +32,9 @@ pub(super) fn run(
                 let killed =
                     group.map(|group| rustix::process::kill_process_group(group, rustix::process::Signal::KILL));
                 if killed.is_none_or(|killed| killed.is_err()) {
-                    child.kill().map_err(failed)?;
+                    child.kill().map_err(cannot_run)?;
                 }
-                child.wait().map_err(failed)?;
+                child.wait().map_err(cannot_run)?;
                 return Err(format!("its command took longer than {} s", limit.as_secs()));
             }
         }
@@ -43,6 +42,11 @@ pub(super) fn run(
     if !status.success() {
         return Err(format!("its command failed ({status})"));
     }
-    out.rewind().map_err(failed)?;
+    out.rewind().map_err(cannot_run)?;
     Ok(out)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands it over")]
+fn cannot_run(error: io::Error) -> String {
+    format!("cannot run its command: {error}")
 }

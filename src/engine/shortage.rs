@@ -38,7 +38,7 @@ impl Shortage {
     ///
     /// In git's messages this looks only for the full disk, because workers choose the file names
     /// in them.
-    pub(super) fn of(error: &(dyn Error + 'static)) -> Option<Self> {
+    pub(super) fn from_error(error: &(dyn Error + 'static)) -> Option<Self> {
         let by_kind = causes::chain(error).filter_map(<dyn Error>::downcast_ref).find_map(Self::of_io);
         by_kind.or_else(|| in_words(error).contains("No space left on device").then_some(Self::Space))
     }
@@ -46,13 +46,14 @@ impl Shortage {
     fn of_io(error: &io::Error) -> Option<Self> {
         use io::ErrorKind::{OutOfMemory, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
         let code = code_of(error);
-        let is = |errno: Errno| code == Some(errno.raw_os_error());
         match error.kind() {
             QuotaExceeded | StorageFull => Some(Self::Space),
             ReadOnlyFilesystem => Some(Self::ReadOnly),
             OutOfMemory => Some(Self::Memory),
-            _ if is(Errno::IO) => Some(Self::Disk),
-            _ if is(Errno::MFILE) || is(Errno::NFILE) => Some(Self::Files),
+            _ if code == Some(Errno::IO.raw_os_error()) => Some(Self::Disk),
+            _ if [Errno::MFILE, Errno::NFILE].iter().any(|errno| code == Some(errno.raw_os_error())) => {
+                Some(Self::Files)
+            }
             _ => None,
         }
     }
@@ -118,12 +119,15 @@ struct Described<'a> {
 
 impl fmt::Display for Described<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stat = |folder: &Path| rustix::fs::statvfs(folder).ok();
-        let free = |folder: &&PathBuf| stat(folder).map_or(u64::MAX, |stat| stat.f_bavail);
-        let is_read_only =
-            |folder: &&PathBuf| stat(folder).is_some_and(|stat| stat.f_flag.contains(StatVfsMountFlags::RDONLY));
+        let is_read_only = |folder: &&PathBuf| {
+            stat_file_system(folder).is_some_and(|stat| stat.f_flag.contains(StatVfsMountFlags::RDONLY))
+        };
         match self.shortage {
-            Shortage::Space => match self.folders.iter().min_by_key(free) {
+            Shortage::Space => match self
+                .folders
+                .iter()
+                .min_by_key(|folder: &&PathBuf| stat_file_system(folder).map_or(u64::MAX, |stat| stat.f_bavail))
+            {
                 Some(folder) => write!(f, "no space is left on the file system of {}", folder.display()),
                 None => f.write_str("no space is left"),
             },
@@ -141,11 +145,15 @@ impl fmt::Display for Described<'_> {
     }
 }
 
+fn stat_file_system(folder: &Path) -> Option<rustix::fs::StatVfs> {
+    rustix::fs::statvfs(folder).ok()
+}
+
 /// Checks that this machine can write to the folders and open the files of an attempt. Fails with
 /// the condition that prevents it.
 pub(super) fn probe(folders: &[PathBuf]) -> Result<(), Shortage> {
     match try_all(folders) {
-        Err(error) => Shortage::of(&error).map_or(Ok(()), Err),
+        Err(error) => Shortage::from_error(&error).map_or(Ok(()), Err),
         Ok(()) => Ok(()),
     }
 }
@@ -167,20 +175,23 @@ mod tests {
 
     #[test]
     fn a_condition_of_the_machine_is_no_other_error() {
-        let of = |code: Errno| Shortage::of(&io::Error::from_raw_os_error(code.raw_os_error()));
-        assert_eq!(of(Errno::NOSPC), Some(Shortage::Space));
-        assert_eq!(of(Errno::DQUOT), Some(Shortage::Space));
-        assert_eq!(of(Errno::ROFS), Some(Shortage::ReadOnly));
-        assert_eq!(of(Errno::IO), Some(Shortage::Disk));
-        assert_eq!(of(Errno::MFILE), Some(Shortage::Files));
-        assert_eq!(of(Errno::NFILE), Some(Shortage::Files));
-        assert_eq!(of(Errno::NOMEM), Some(Shortage::Memory));
+        assert_eq!(shortage_for(Errno::NOSPC), Some(Shortage::Space));
+        assert_eq!(shortage_for(Errno::DQUOT), Some(Shortage::Space));
+        assert_eq!(shortage_for(Errno::ROFS), Some(Shortage::ReadOnly));
+        assert_eq!(shortage_for(Errno::IO), Some(Shortage::Disk));
+        assert_eq!(shortage_for(Errno::MFILE), Some(Shortage::Files));
+        assert_eq!(shortage_for(Errno::NFILE), Some(Shortage::Files));
+        assert_eq!(shortage_for(Errno::NOMEM), Some(Shortage::Memory));
         for other in [Errno::NOENT, Errno::ACCESS, Errno::EXIST, Errno::AGAIN, Errno::FBIG] {
-            assert_eq!(of(other), None, "{other:?}");
+            assert_eq!(shortage_for(other), None, "{other:?}");
         }
         // A worker can name a file so.
-        assert_eq!(Shortage::of(&io::Error::other("Read-only file system")), None);
-        assert_eq!(Shortage::of(&io::Error::other("No space left on device")), Some(Shortage::Space));
+        assert_eq!(Shortage::from_error(&io::Error::other("Read-only file system")), None);
+        assert_eq!(Shortage::from_error(&io::Error::other("No space left on device")), Some(Shortage::Space));
+    }
+
+    fn shortage_for(code: Errno) -> Option<Shortage> {
+        Shortage::from_error(&io::Error::from_raw_os_error(code.raw_os_error()))
     }
 
     #[test]

@@ -83,17 +83,21 @@ impl Slots {
         let slots = std::iter::once(queue).chain(locks.map(|key| self.slot(locks::RESOURCES, key, 1)));
         let mut files = Vec::new();
         for (nth, slot) in slots.enumerate() {
-            let failed = |source| Error { path: slot.dir.clone(), source };
-            let is_turn = slot.is_turn_of(ticket.as_ref()).map_err(failed)?;
-            let taken = if is_turn { slot.take().map_err(failed)? } else { None };
-            let Some(file) = taken else {
+            let is_turn =
+                slot.is_turn_of(ticket.as_ref()).map_err(|source| Error { path: slot.dir.clone(), source })?;
+            let locked =
+                if is_turn { slot.take().map_err(|source| Error { path: slot.dir.clone(), source })? } else { None };
+            let Some(file) = locked else {
                 drop(files);
                 if ticket.is_none() {
                     trace::waits_for(slot.dir.display());
                 }
                 let drawn = ticket.map_or_else(|| Ticket::draw(&self.common_dir), |ticket| Ok(Some(ticket)));
-                let joined = drawn.and_then(|drawn| drawn.map_or(Ok(None), |ticket| ticket.join(&slot)));
-                return Ok(Claim::Refused { ticket: joined.map_err(failed)?, queue_is_full: nth == 0 });
+                let joined = drawn.and_then(|drawn| drawn.map_or(Ok(None), |drawn_ticket| drawn_ticket.join(&slot)));
+                return Ok(Claim::Refused {
+                    ticket: joined.map_err(|source| Error { path: slot.dir.clone(), source })?,
+                    queue_is_full: nth == 0,
+                });
             };
             files.push((slot.dir, file));
         }
@@ -117,7 +121,7 @@ pub(super) fn queue_holders(common_dir: &Path, queue: &str) -> Vec<String> {
 
 /// Returns the folder of a slot. Its name is a digest, because a key can be any text.
 fn slot_dir(common_dir: &Path, kind: &str, key: &str) -> PathBuf {
-    locks::folder(common_dir, kind).join(&Digest::of(key.as_bytes()).hex()[..32])
+    locks::folder(common_dir, kind).join(&Digest::compute(key.as_bytes()).hex()[..32])
 }
 
 impl HeldSlots {

@@ -39,14 +39,16 @@ pub(super) fn consumed(
     state: &RunState,
     patches: &BTreeMap<ItemIndex, Product>,
 ) -> Result<Vec<ConsumedPatch>, String> {
-    let made_on_another = |at: &ItemIndex| !state.applied(*at).is_empty();
-    let scratch = patches.keys().any(made_on_another).then(|| Scratch::new(store, state.submitted.base));
+    let scratch =
+        patches.keys().any(|at| !state.applied(*at).is_empty()).then(|| Scratch::new(store, state.submitted.base));
     let scratch = scratch.transpose().map_err(|error| in_words(&error))?;
     let mut starts = scratch.as_ref().map(|scratch| Starts::new(scratch, state));
     let mut all = Vec::new();
     for (at, patch, includes) in state.in_order(patches) {
-        let start = match starts.as_mut().filter(|_| made_on_another(&at)) {
-            Some(starts) => Some(starts.start(at, &|_, patch| read(store, patch)).map_err(|error| in_words(&error))?),
+        let start = match starts.as_mut().filter(|_| !state.applied(at).is_empty()) {
+            Some(starts) => {
+                Some(starts.start(at, &|_, product| read(store, product)).map_err(|error| in_words(&error))?)
+            }
             None => None,
         };
         all.push(ConsumedPatch { patch, start, includes });

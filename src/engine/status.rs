@@ -13,7 +13,7 @@ impl Repository {
     ///
     /// Locks are those of this machine, so a fetched run has no driver here.
     pub fn driven_status(&self, target: &Target, view: &View) -> Status {
-        let mut status = Status::of(view);
+        let mut status = Status::from_view(view);
         if !target.is_own() || status.sealed {
             return status;
         }
@@ -26,16 +26,16 @@ impl Repository {
             None => is_running.then_some(Driver { alive: false, process: None }),
         };
         let queue = &view.state.submitted.queue;
-        let is_full = |holders: &Vec<String>| holders.len() >= command::concurrency(queue, &self.config);
-        let in_queue = Some(slots::queue_holders(&common, queue)).filter(is_full);
+        let in_queue = Some(slots::queue_holders(&common, queue))
+            .filter(|holders| holders.len() >= command::concurrency(queue, &self.config));
         for item in status.items.iter_mut().filter(|item| item.status == "ready" && !item.awaits_approval) {
             let Some(at) = view.state.graph.position(&item.id) else { continue };
-            let held = view.state.graph.item(at).resource_locks.iter().find_map(|key| {
+            let on_lock = view.state.graph.item(at).resource_locks.iter().find_map(|key| {
                 let holders = slots::lock_holders(&common, key);
                 (!holders.is_empty()).then(|| Awaited { kind: "lock", name: key.clone(), holders })
             });
-            let waits = |holders| Awaited { kind: "queue", name: queue.clone(), holders };
-            item.waits_for = held.or_else(|| in_queue.clone().map(waits));
+            item.waits_for = on_lock
+                .or_else(|| in_queue.clone().map(|holders| Awaited { kind: "queue", name: queue.clone(), holders }));
         }
         status
     }

@@ -2,7 +2,7 @@
 //!
 //! Nothing in the chain depends on these refs; both may be deleted.
 
-use super::finished::Finished;
+use super::finished_attempt::FinishedAttempt;
 use crate::git::refs;
 use crate::git::retry;
 use crate::git::store::{Edit, Store};
@@ -11,7 +11,7 @@ use crate::model::format;
 use crate::run::operate::OpenRun;
 
 /// Adds the transcripts and the salvaged work of attempts to their refs.
-pub(super) fn add_all(run: &OpenRun, finished: &[Finished]) -> Result<(), AnyError> {
+pub(super) fn add_all(run: &OpenRun, finished: &[FinishedAttempt]) -> Result<(), AnyError> {
     let mut transcripts = Vec::new();
     let mut salvage = Vec::new();
     for one in finished.iter().map(|finished| &finished.result) {

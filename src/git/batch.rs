@@ -45,7 +45,7 @@ impl Batch {
 
     /// Writes a blob, and returns its names.
     pub fn write_named(&mut self, bytes: &[u8]) -> Result<Product, Error> {
-        let (sha256, size) = (Digest::of(bytes), bytes.len() as u64);
+        let (sha256, size) = (Digest::compute(bytes), bytes.len() as u64);
         Ok(Product { sha256, oid: self.write_blob(bytes)?, size })
     }
 

@@ -1,7 +1,7 @@
 //! The committed files of a repository that decide whether work is good.
 
 use super::store::Store;
-use crate::model::protectable::{FOREIGN_FOLDERS, FURTHER, RUNNERS, shown};
+use crate::model::protectable::{FOREIGN_FOLDERS, FURTHER, RUNNERS, display};
 
 /// The most paths that are listed instead of their pathspec.
 const MOST_PATHS: usize = 5;
@@ -20,7 +20,7 @@ pub struct KnownFiles {
 impl KnownFiles {
     /// Names the manifests that stay unprotected, if there are any.
     pub fn left_out(&self) -> Option<String> {
-        let names: Vec<&str> = self.manifests.iter().map(|manifest| shown(manifest)).collect();
+        let names: Vec<&str> = self.manifests.iter().map(|manifest| display(manifest)).collect();
         let them = if names.len() == 1 { "it" } else { "them" };
         (!names.is_empty()).then(|| format!("not protected, since honest work changes {them}: {}", names.join(", ")))
     }

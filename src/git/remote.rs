@@ -143,7 +143,7 @@ impl Remotes {
             None => return Err(Error::Unknown(word.to_owned())),
         };
         let last = given.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
-        let digest = Digest::of(given.as_bytes());
+        let digest = Digest::compute(given.as_bytes());
         let name = format!("{}-{}", encode_segment(last.trim_end_matches(".git")), &digest.hex()[..8]);
         Ok(Remote { given, name: name.trim_start_matches('-').to_owned(), configured: false })
     }

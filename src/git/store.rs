@@ -214,7 +214,7 @@ impl Store {
 
     /// Returns the names of bytes, which need not be stored.
     pub fn named(&self, bytes: &[u8]) -> Result<Product, Error> {
-        Product::of(bytes, self.hash_kind()).map_err(|Unnamed(cause)| Error::Name(cause))
+        Product::from_bytes(bytes, self.hash_kind()).map_err(|Unnamed(cause)| Error::Name(cause))
     }
 
     /// Starts a batch of objects that appear together and are kept until a ref reaches them.

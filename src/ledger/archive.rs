@@ -54,7 +54,7 @@ fn begin(writer: &Writer, runs: &Contents) -> Result<String, Error> {
     let drafts = std::iter::once(first).chain(runs.chunks(MOST_RUNS).map(|runs| draft(&fingerprint, runs))).collect();
     let appended = writer.append(&Head::unborn(String::new()), drafts)?;
     let last = appended.links().last().expect("the first entry was just appended").hash;
-    let reference = LogName::apart(&fingerprint, last).archive_reference();
+    let reference = LogName::with_entry(&fingerprint, last).archive_reference();
     appended.under(reference.clone()).publish()?;
     Ok(reference)
 }

@@ -98,7 +98,7 @@ pub fn extend(
         (now, draft(about, event.event.with_made(made)))
     };
     let (kept, links) = writer.append_dated(&head, events.into_iter().map(now).collect())?.place()?;
-    let name = LogName::apart(&writer.signer.fingerprint(), first_of(&links).hash);
+    let name = LogName::with_entry(&writer.signer.fingerprint(), first_of(&links).hash);
     Ok(Extension::of(name, &head, kept, &links))
 }
 
@@ -116,7 +116,7 @@ fn dated(mut last: Option<Moment>, events: Vec<(Subject, Dated)>) -> Vec<(Moment
 fn free_name(writer: &Writer, links: &[Link]) -> Result<Option<LogName>, Error> {
     let fingerprint = writer.signer.fingerprint();
     for link in links {
-        let name = LogName::apart(&fingerprint, link.hash);
+        let name = LogName::with_entry(&fingerprint, link.hash);
         if refs::read(&writer.store, &name.reference()).map_err(Error::Refs)?.is_none() {
             return Ok(Some(name));
         }
@@ -209,7 +209,7 @@ pub fn separate_name(store: &Store, log: &LogName, ours: Oid, theirs: Oid) -> Re
     if !own_records.iter().all(agree) {
         return Ok(None);
     }
-    Ok(first.map(|first| LogName::apart(log.key(), first)))
+    Ok(first.map(|first| LogName::with_entry(log.key(), first)))
 }
 
 /// Returns other names for our log, which ends at `ours`, the best first. For a remote on which
@@ -221,7 +221,7 @@ pub fn further_names(store: &Store, log: &LogName, ours: Oid, theirs: Oid) -> Re
     let (_, links) = chain::read_at(store, &log.reference(), ours)?;
     let known: BTreeSet<Oid> = history::since(store, theirs, None).unwrap_or_default().into_iter().collect();
     let (shared, own): (Vec<_>, Vec<_>) = links.iter().partition(|link| known.contains(&link.commit));
-    let names = own.into_iter().chain(shared.into_iter().rev()).map(|link| LogName::apart(log.key(), link.hash));
+    let names = own.into_iter().chain(shared.into_iter().rev()).map(|link| LogName::with_entry(log.key(), link.hash));
     Ok(names.filter(|name| name != log).collect())
 }
 

@@ -42,7 +42,7 @@ impl Frontier {
     pub fn root(&self) -> Digest {
         let mut right_to_left = self.subtrees.iter().rev().map(|(_, hash)| *hash);
         let Some(last) = right_to_left.next() else {
-            return Digest::of(b"");
+            return Digest::compute(b"");
         };
         right_to_left.fold(last, |right, left| node_hash(&left, &right))
     }

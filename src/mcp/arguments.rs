@@ -60,14 +60,14 @@ pub(super) fn check(tool: &Tool, arguments: &mut JsonObject) -> Result<(), Strin
         if fits && words.is_none_or(|words| words.contains(value)) {
             continue;
         }
-        let wanted = match (words, kind) {
+        let expected = match (words, kind) {
             (Some(words), _) => format!("one of {}", Value::from(words.clone())),
             (None, "integer") => "an integer of at least 0".to_owned(),
             (None, "object") => "an object".to_owned(),
             (None, kind) => format!("a {kind}"),
         };
         let given = beginning(&value.to_string(), SHOWN);
-        return Err(format!("cannot call {}: the argument {name:?} must be {wanted}, not {given}", tool.name));
+        return Err(format!("cannot call {}: the argument {name:?} must be {expected}, not {given}", tool.name));
     }
     Ok(())
 }

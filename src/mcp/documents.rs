@@ -87,28 +87,28 @@ struct Log {
 fn put(call: &Call, parameters: &Put) -> Result<DocumentPut, Failure> {
     let repository = call.repository()?;
     let content = parameters.encoding.read(&parameters.content)?;
-    let asked = NewRevision {
+    let request = NewRevision {
         run: &parameters.run,
         name: &parameters.name,
         schema: parameters.schema.as_deref(),
         if_match: parameters.if_match.as_deref(),
     };
-    repository.put_document(&asked, || Ok(repository.save_bytes("content", &content)?))
+    repository.put_document(&request, || Ok(repository.save_bytes("content", &content)?))
 }
 
 fn get(call: &Call, parameters: &Get) -> Result<DocumentContent, Failure> {
     let repository = call.repository()?;
-    let asked = WantedRevision {
+    let request = WantedRevision {
         run: &parameters.run,
         name: &parameters.name,
         revision: parameters.revision,
         expect: parameters.expect.as_deref(),
     };
-    let (name, wanted) = asked.read()?;
-    let target = Target::find(&repository.store, asked.run)?;
+    let (name, schema) = request.read()?;
+    let target = Target::find(&repository.store, request.run)?;
     // The caller cannot decide whom to trust.
     let run = repository.vetted(&target, Terms::default(), &mut |text| call.warn(text))?;
-    let change = asked.find(&run, &name, wanted.as_ref())?;
+    let change = request.find(&run, &name, schema.as_ref())?;
     check_size("document", change.revision.product.size, || hints::get_document(&parameters.run, &parameters.name))?;
     let mut content = Vec::new();
     repository.give_document(&run, &change, &mut content)?;

@@ -16,7 +16,7 @@ const SHOWN: usize = 300;
 pub(super) fn of_tool(failure: &Failure) -> CallToolResult {
     let mut lines = vec![format!("error: {}", failure.message)];
     lines.extend(failure.causes.iter().map(|cause| format!("caused by: {cause}")));
-    lines.extend(hints::of(failure).iter().map(|hint| format!("hint: {hint}")));
+    lines.extend(hints::from_failure(failure).iter().map(|hint| format!("hint: {hint}")));
     if let Some(report) = &failure.report {
         lines.push(format!("\n{}", hints::report_text(report)));
     }
@@ -51,14 +51,15 @@ pub(super) fn at_start(failure: &Failure) -> String {
 
 /// Returns the message with the way out.
 pub(super) fn in_one_line(failure: &Failure) -> String {
-    let parts = [failure.message.clone()].into_iter().chain(failure.causes.iter().cloned()).chain(hints::of(failure));
+    let parts =
+        [failure.message.clone()].into_iter().chain(failure.causes.iter().cloned()).chain(hints::from_failure(failure));
     parts.collect::<Vec<_>>().join("; ")
 }
 
 /// Returns the error as JSON whose hints name tools.
 fn to_json(failure: &Failure) -> Value {
     let mut value = failure.to_json();
-    if let Some(hint) = hints::of(failure) {
+    if let Some(hint) = hints::from_failure(failure) {
         value["hint"] = hint.into();
     }
     if let Some(report) = &failure.report {

@@ -68,8 +68,8 @@ fn handoff_checkpoint(call: &Call, parameters: &Handoff) -> Result<Value, Failur
     let lasts = milliseconds(parameters.expires.as_deref().unwrap_or("48h")).map_err(Failure::usage)?;
     let expires = repository.environment.clock.now().plus_millis(lasts);
     let terms = Terms { to_agent: parameters.to_agent.clone(), expires, accept: None };
-    let named = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
-    let offered = repository.offer(&named, terms, &mut |text| call.warn(text))?;
+    let address = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
+    let offered = repository.offer(&address, terms, &mut |text| call.warn(text))?;
     offered.caution().into_iter().for_each(|(caution, _)| call.warn(&caution));
     Ok(offered.descriptor)
 }

@@ -14,7 +14,7 @@ const PROGRAMS: [&str; 9] = ["apt-get", "aws", "cargo", "chmod", "git", "git-han
 const ASK_WHOSE: &str = "ask the operator whose key it is; the operator can add it to the file of handoff.signers";
 
 /// Returns a failure's hint for an agent.
-pub(super) fn of(failure: &Failure) -> Option<String> {
+pub(super) fn from_failure(failure: &Failure) -> Option<String> {
     match failure.code {
         // The command `fork` can accept an unknown key; agents cannot.
         "unknown-signer" => Some(ASK_WHOSE.to_owned()),

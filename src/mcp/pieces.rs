@@ -60,7 +60,7 @@ pub(super) struct Part {
     skip: u64,
     most: usize,
     size: u64,
-    taken: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 /// A part of some bytes, for an answer.
@@ -82,21 +82,21 @@ pub(super) struct Cut {
 impl Part {
     /// Keeps at most `most` bytes from an offset.
     pub(super) fn new(offset: Option<u64>, most: usize) -> Self {
-        Self { skip: offset.unwrap_or(0), most, size: 0, taken: Vec::new() }
+        Self { skip: offset.unwrap_or(0), most, size: 0, bytes: Vec::new() }
     }
 
     /// Returns the part. A text is not cut within a character.
     pub(super) fn cut(self) -> Cut {
-        let Self { skip: offset, size, mut taken, .. } = self;
-        let mut end = offset.saturating_add(taken.len() as u64);
+        let Self { skip: offset, size, mut bytes, .. } = self;
+        let mut end = offset.saturating_add(bytes.len() as u64);
         if end < size
-            && let Err(error) = std::str::from_utf8(&taken)
+            && let Err(error) = std::str::from_utf8(&bytes)
             && error.error_len().is_none()
         {
-            taken.truncate(error.valid_up_to());
-            end = offset + taken.len() as u64;
+            bytes.truncate(error.valid_up_to());
+            end = offset + bytes.len() as u64;
         }
-        let (content, encoding) = Encoding::write(taken);
+        let (content, encoding) = Encoding::write(bytes);
         Cut { size, offset, next: (end < size).then_some(end), content, encoding }
     }
 }
@@ -105,8 +105,8 @@ impl Write for Part {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let skipped =
             usize::try_from(self.skip.saturating_sub(self.size)).map_or(bytes.len(), |skip| skip.min(bytes.len()));
-        let wanted = &bytes[skipped..];
-        self.taken.extend_from_slice(&wanted[..wanted.len().min(self.most - self.taken.len())]);
+        let rest = &bytes[skipped..];
+        self.bytes.extend_from_slice(&rest[..rest.len().min(self.most - self.bytes.len())]);
         self.size += bytes.len() as u64;
         Ok(bytes.len())
     }

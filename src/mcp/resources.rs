@@ -78,8 +78,7 @@ pub(super) fn list(call: &Call, cursor: Option<&str>) -> Result<ListResourcesRes
     let mut listed = if after.is_none() { lists() } else { Vec::new() };
     let mut runs = unarchived_runs(&repository.store)?;
     runs.sort();
-    let is_left = |run: &RunId| after.as_ref().is_none_or(|after| *after.run <= *run.as_str());
-    for run in runs.into_iter().filter(is_left) {
+    for run in runs.into_iter().filter(|run| after.as_ref().is_none_or(|after| *after.run <= *run.as_str())) {
         for (at, resource) in of_run(&repository.store, &run) {
             if after.as_ref().is_some_and(|after| at <= *after) {
                 continue;
@@ -115,12 +114,13 @@ fn position(cursor: &str) -> Result<Position, Failure> {
 
 /// Returns the resources that every repository has.
 fn lists() -> Vec<Resource> {
-    let resource = |address: Address, name: &str| Resource::new(address.uri(), name).with_mime_type(JSON);
     vec![
-        resource(Address::Runs, "runs")
+        Resource::new(Address::Runs.uri(), "runs")
+            .with_mime_type(JSON)
             .with_title("Runs")
             .with_description("The runs of this repository, as recorded. The tool `verify` proves one."),
-        resource(Address::Threads, "threads")
+        Resource::new(Address::Threads.uri(), "threads")
+            .with_mime_type(JSON)
             .with_title("Threads")
             .with_description("The threads of this repository, each with its latest checkpoint."),
     ]

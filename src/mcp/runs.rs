@@ -61,7 +61,7 @@ struct Submit {
 }
 
 impl Submit {
-    fn wanted(&self) -> Wanted {
+    fn submit_options(&self) -> Wanted {
         Wanted { queue: self.queue.clone(), base: self.base.clone(), ..Wanted::default() }
     }
 }
@@ -102,8 +102,8 @@ fn expect_no_files(plan: &ValidPlan) -> Result<(), Failure> {
 
 fn validate_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
     let repository = call.repository()?;
-    let (wanted, none) = (parameters.wanted(), Problems::default());
-    match repository.validate(&parameters.plan.bytes(), None, &wanted) {
+    let (options, none) = (parameters.submit_options(), Problems::default());
+    match repository.validate(&parameters.plan.bytes(), None, &options) {
         Ok(plan) => {
             expect_allowed(&repository, &plan)?;
             Ok(credential::redact_json(answer(&Verdict::valid(&plan, &none))?))
@@ -115,10 +115,10 @@ fn validate_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
 /// Answers the problems of a plan, with hints for agents.
 fn refused(problems: &Problems) -> Result<Value, Failure> {
     let mut value = answer(&Verdict::refused(problems))?;
-    let shown = value["problems"].as_array_mut().into_iter().flatten();
-    for (shown, problem) in shown.zip(problems.iter()) {
+    let listed = value["problems"].as_array_mut().into_iter().flatten();
+    for (row, problem) in listed.zip(problems.iter()) {
         if let Some(hint) = &problem.hint {
-            shown["hint"] = hints::for_agents(hint).into();
+            row["hint"] = hints::for_agents(hint).into();
         }
     }
     Ok(value)
@@ -127,8 +127,9 @@ fn refused(problems: &Problems) -> Result<Value, Failure> {
 fn submit_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
     let repository = call.repository()?;
     let folder = repository.store.git_dir();
-    let allowed = |plan: &ValidPlan| expect_no_files(plan).and_then(|()| expect_allowed(&repository, plan));
-    match repository.submit_if(&parameters.plan.bytes(), folder, &parameters.wanted(), allowed)? {
+    match repository.submit_if(&parameters.plan.bytes(), folder, &parameters.submit_options(), |plan: &ValidPlan| {
+        expect_no_files(plan).and_then(|()| expect_allowed(&repository, plan))
+    })? {
         Ok(submission) => answer(&submission),
         Err(problems) => {
             let problems = problems.located(&parameters.plan.bytes());

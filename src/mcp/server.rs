@@ -129,16 +129,16 @@ impl Server {
         let given_up = self.given_up(request);
         let progress = Progress::default();
         let _under_way = self.session.ending.begin();
-        let answer = answer(Call { session: self.session.clone(), given_up, progress: progress.clone(), warnings });
-        let answer = match request.meta.get_progress_token() {
+        let answering = answer(Call { session: self.session.clone(), given_up, progress: progress.clone(), warnings });
+        let answered = match request.meta.get_progress_token() {
             Some(token) => tokio::select! {
                 biased;
-                answer = answer => answer,
+                answered = answering => answered,
                 () = progress.report(&request.peer, token) => Err(Failure::bug()),
             },
-            None => answer.await,
+            None => answering.await,
         };
-        answer.map_err(Failure::naming_lock)
+        answered.map_err(Failure::naming_lock)
     }
 
     /// Runs a tool without holding up other calls.
@@ -271,9 +271,9 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        let list = move |call: &Call| resources::list(call, cursor.as_deref());
-        let listed =
-            self.attend(&context, Warnings::default(), |call| self.in_turn(Lane::Reading, call, &context, list));
+        let listed = self.attend(&context, Warnings::default(), |call| {
+            self.in_turn(Lane::Reading, call, &context, move |call: &Call| resources::list(call, cursor.as_deref()))
+        });
         listed.await.map_err(|failure| failures::of_list(&failure))
     }
 

@@ -58,9 +58,9 @@ struct Fetch {
 }
 
 /// Returns the named remote, if the operator allows it: only configured remotes.
-fn allowed(repository: &Repository, named: Option<&str>) -> Result<Remote, Failure> {
+fn allowed(repository: &Repository, requested: Option<&str>) -> Result<Remote, Failure> {
     let remotes = Remotes::read(&repository.store)?;
-    let name = match (named, repository.config.mcp_remotes.as_slice()) {
+    let name = match (requested, repository.config.mcp_remotes.as_slice()) {
         (Some(name), _) => name.to_owned(),
         (None, [only]) => only.clone(),
         (None, []) => remotes.default(true),
@@ -127,40 +127,40 @@ fn thread_fetch(call: &Call, parameters: &Fetch) -> Result<Value, Failure> {
     };
     let fetched = fetch::fetch(&repository.store, &call.reach(&repository), &request)
         .map_err(|error| Failure::from(error).hint(hints::fetch(&request.remote.given)))?;
-    let named = request.names.first().map_or("", String::as_str);
-    let refused = fetched
-        .taken
-        .iter()
-        .find(|taken| taken.place.kind == Kind::Thread && taken.place.name == named && taken.status.is_refused());
-    if let Some(taken) = refused {
-        return Err(not_taken(taken, &request));
+    let name = request.names.first().map_or("", String::as_str);
+    let refused = fetched.taken.iter().find(|outcome| {
+        outcome.place.kind == Kind::Thread && outcome.place.name == name && outcome.status.is_refused()
+    });
+    if let Some(outcome) = refused {
+        return Err(not_taken(outcome, &request));
     }
     let (remote, fetched) = (request.remote.name.as_str(), &fetched);
-    Ok(bounded(answer(&FetchAnswer { remote, fetched, followed: &[], taken_in: &[] })?, named))
+    Ok(bounded(answer(&FetchAnswer { remote, fetched, followed: &[], taken_in: &[] })?, name))
 }
 
 /// Returns the reason why a requested thread was not updated.
-fn not_taken(taken: &fetch::Taken, request: &fetch::Request) -> Failure {
-    let why = match &taken.status {
+fn not_taken(outcome: &fetch::Taken, request: &fetch::Request) -> Failure {
+    let why = match &outcome.status {
         fetch::Status::Unsound(why) => format!("is not sound: {why}"),
         fetch::Status::Unfit(what) => format!("is {what}"),
         _ => "was rewritten since it was fetched".to_owned(),
     };
-    let kept = if taken.old.is_some() { "what was fetched before is kept" } else { "it was not taken" };
-    let (name, remote) = (&taken.place.name, &request.remote.name);
-    let failure = Failure::refused("unsound", format!("thread {name:?} on {remote} {why}; {kept}"));
-    match taken.old {
+    let effect = if outcome.old.is_some() { "what was fetched before is kept" } else { "it was not taken" };
+    let (name, remote) = (&outcome.place.name, &request.remote.name);
+    let failure = Failure::refused("unsound", format!("thread {name:?} on {remote} {why}; {effect}"));
+    match outcome.old {
         Some(_) => failure.hint(hints::verify_thread(format!("{remote}/{name}"))),
         None => failure.hint(hints::fetch(&request.remote.given)),
     }
 }
 
 /// Truncates an answer and counts the rest; requested refs come first, then rejected ones.
-fn bounded(mut answer: Value, named: &str) -> Value {
+fn bounded(mut answer: Value, name: &str) -> Value {
     let mut left_out = 0;
     if let Some(refs) = answer["refs"].as_array_mut() {
-        let rank = |shown: &Value| (shown["name"] != named, shown["reason"].is_null(), shown["status"] == "up-to-date");
-        refs.sort_by_key(rank);
+        refs.sort_by_key(|entry: &Value| {
+            (entry["name"] != name, entry["reason"].is_null(), entry["status"] == "up-to-date")
+        });
         left_out = refs.len().saturating_sub(MOST);
         refs.truncate(MOST);
     }
@@ -183,8 +183,8 @@ mod tests {
 
     #[test]
     fn an_answer_is_bounded_and_what_was_asked_for_is_in_it() {
-        let of = |name: usize| json!({"kind": "thread", "name": name.to_string(), "status": "new"});
-        let refs: Vec<Value> = (0..MOST + 7).map(of).collect();
+        let refs: Vec<Value> =
+            (0..MOST + 7).map(|name| json!({"kind": "thread", "name": name.to_string(), "status": "new"})).collect();
         let last = (MOST + 6).to_string();
         let answer = bounded(json!({"refs": refs, "skipped": vec!["x"; MOST + 1]}), &last);
         assert_eq!(answer["refs"].as_array().map(Vec::len), Some(MOST));

@@ -238,20 +238,20 @@ fn packet(store: &Store, checkpoint: &Checkpoint) -> Result<Option<Value>, Failu
 
 fn diff(call: &Call, parameters: &Diff) -> Result<Difference, Failure> {
     let repository = call.repository()?;
-    let named = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
+    let address = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
     let is_other = parameters.other_thread_id.is_some() || parameters.other_checkpoint_id.is_some();
     let other_thread = parameters.other_thread_id.as_deref().unwrap_or(&parameters.thread_id);
     let other = is_other.then(|| target(other_thread, parameters.other_checkpoint_id.as_deref()));
-    let compared = repository.thread_diff(&named, other.as_deref(), false, &mut |text| call.warn(text))?;
-    Ok(Difference::of(compared.fields()?, compared.patch(true))?)
+    let compared = repository.thread_diff(&address, other.as_deref(), false, &mut |text| call.warn(text))?;
+    Ok(Difference::new(compared.fields()?, compared.patch(true))?)
 }
 
 fn fork(call: &Call, parameters: &Fork) -> Result<MadeCheckpoint, Failure> {
     let repository = call.repository()?;
     let new = id(&parameters.new_thread_id)?;
-    let named = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
+    let address = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
     // As for an adoption, the caller cannot decide whom to trust.
-    Ok(repository.fork(&named, &new, Source::Known, &mut |text| call.warn(text))?)
+    Ok(repository.fork(&address, &new, Source::Known, &mut |text| call.warn(text))?)
 }
 
 fn rollback(call: &Call, parameters: &Rollback) -> Result<MadeCheckpoint, Failure> {

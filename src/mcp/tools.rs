@@ -152,8 +152,12 @@ pub(super) fn tool<P: DeserializeOwned + JsonSchema + 'static, R: Serialize + 's
     forms: &[&str],
     run: fn(&Call, &P) -> Result<R, Failure>,
 ) -> Entry {
-    let run = move |call: &Call, arguments: JsonObject| answer(&run(call, &read(name, arguments)?)?);
-    Entry { tool: shown::<P>(name, about, effect, forms), run: Run::Work(Arc::new(run)) }
+    Entry {
+        tool: describe_tool::<P>(name, about, effect, forms),
+        run: Run::Work(Arc::new(move |call: &Call, arguments: JsonObject| {
+            answer(&run(call, &read(name, arguments)?)?)
+        })),
+    }
 }
 
 /// Formats a result for clients.
@@ -162,7 +166,7 @@ pub(super) fn answer(answer: &impl Serialize) -> Result<Value, Failure> {
 }
 
 /// Returns the description of a tool for clients.
-pub(super) fn shown<P: JsonSchema + 'static>(
+pub(super) fn describe_tool<P: JsonSchema + 'static>(
     name: &'static str,
     about: &'static str,
     effect: Effect,

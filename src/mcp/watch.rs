@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::output::Failure;
 
 use super::server::cancelled;
-use super::tools::{Call, Effect, Entry, Run, Waiting, answer, off_the_loop, read, shown};
+use super::tools::{Call, Effect, Entry, Run, Waiting, answer, describe_tool, off_the_loop, read};
 
 /// How often the ref of a watched run is read.
 const LOOK: Duration = Duration::from_millis(500);
@@ -41,7 +41,7 @@ const ABOUT: &str = "Wait for new entries of a run and return them. Returns earl
 
 /// Returns the tools.
 pub(super) fn tools() -> Vec<Entry> {
-    vec![Entry { tool: shown::<Watch>("watch", ABOUT, Effect::Reads, &["watch"]), run: Run::Wait(begin) }]
+    vec![Entry { tool: describe_tool::<Watch>("watch", ABOUT, Effect::Reads, &["watch"]), run: Run::Wait(begin) }]
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -133,17 +133,19 @@ impl Watches {
     }
 
     /// Waits until the run is no longer as it was seen, and returns it as it is then.
-    async fn moved(self: &Arc<Self>, target: &Arc<Target>, seen: &View) -> Result<Arc<View>, Failure> {
-        let known = seen.head.commit;
+    async fn moved(self: &Arc<Self>, target: &Arc<Target>, last: &View) -> Result<Arc<View>, Failure> {
+        let known = last.head.commit;
         loop {
             sleep(LOOK).await;
             let target = target.clone();
-            let look = move |watches: &Self, views: &mut HashMap<_, _>| {
-                let tip = refs::read(watches.store()?, &target.reference)?;
-                let has_moved = tip.is_none() || tip != known;
-                has_moved.then(|| watches.view(&target, tip, views)).transpose()
-            };
-            if let Some(view) = self.look_alone(look).await? {
+            if let Some(view) = self
+                .look_alone(move |watches: &Self, views: &mut HashMap<_, _>| {
+                    let tip = refs::read(watches.store()?, &target.reference)?;
+                    let has_moved = tip.is_none() || tip != known;
+                    has_moved.then(|| watches.view(&target, tip, views)).transpose()
+                })
+                .await?
+            {
                 return Ok(view);
             }
         }

@@ -107,7 +107,7 @@ impl Shape {
 
 fn read_shape(value: &Value, problems: &mut Problems) -> Option<Shape> {
     let known = ["inputSchema", "produces", "consumes"];
-    let fields = Fields::of(value, JsonPath::root(), &known, problems)?;
+    let fields = Fields::read(value, JsonPath::root(), &known, problems)?;
     let mut shape = Shape { input_schema: fields.get("inputSchema").cloned(), ..Shape::default() };
     if let Some(list) = fields.list("produces", problems) {
         shape.produces = read_products(list, &fields.at("produces"), problems);

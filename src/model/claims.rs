@@ -95,7 +95,7 @@ pub struct Reported {
 
 impl Reported {
     /// Returns those of an entry, or `None` if it has none of them.
-    pub fn of(claims: Option<&Claims>, usage: Option<Usage>) -> Option<Self> {
+    pub fn new(claims: Option<&Claims>, usage: Option<Usage>) -> Option<Self> {
         let reported = Self {
             model: claims.and_then(|claims| claims.model.clone()),
             session: claims.and_then(|claims| claims.session.clone()),

@@ -220,7 +220,8 @@ pub fn names(sandbox: &str) -> impl Iterator<Item = &str> {
 ///
 /// A manifest with `none` or `off` anywhere records no layer.
 pub fn missing<'a>(sandbox: &str, required: &[&'a str]) -> Option<&'a str> {
-    let is_off = |word: &str| OFF.iter().any(|off| word.eq_ignore_ascii_case(off));
-    let is_none = sandbox.split(|c: char| c == ':' || c.is_whitespace()).any(is_off);
+    let is_none = sandbox
+        .split(|c: char| c == ':' || c.is_whitespace())
+        .any(|word| OFF.iter().any(|off| word.eq_ignore_ascii_case(off)));
     required.iter().copied().find(|layer| is_none || !names(sandbox).any(|name| name == *layer))
 }

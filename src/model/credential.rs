@@ -63,7 +63,7 @@ pub fn redact_json(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(redact(&text).into_owned()),
         Value::Array(values) => values.into_iter().map(redact_json).collect(),
-        Value::Object(fields) => fields.into_iter().map(|(key, value)| (key, redact_json(value))).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(key, field_value)| (key, redact_json(field_value))).collect(),
         other => other,
     }
 }
@@ -71,14 +71,14 @@ pub fn redact_json(value: Value) -> Value {
 /// Sorts matches and joins overlapping ones.
 pub fn merge_overlaps(mut found: Vec<(Range<usize>, &'static str)>) -> Vec<(Range<usize>, &'static str)> {
     found.sort_by_key(|(at, _)| (at.start, std::cmp::Reverse(at.end)));
-    let mut apart: Vec<(Range<usize>, &'static str)> = Vec::new();
+    let mut merged: Vec<(Range<usize>, &'static str)> = Vec::new();
     for (at, name) in found {
-        match apart.last_mut() {
+        match merged.last_mut() {
             Some((last, _)) if at.start < last.end => last.end = last.end.max(at.end),
-            _ => apart.push((at, name)),
+            _ => merged.push((at, name)),
         }
     }
-    apart
+    merged
 }
 
 fn floor(text: &str, at: usize) -> usize {

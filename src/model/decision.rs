@@ -106,7 +106,8 @@ impl LogDecided {
 
     /// Returns true if an entry of the run beginning with `first` records exactly this.
     pub fn is_recorded_by(&self, first: Digest, e: &ItemDecided) -> bool {
-        let Self { log, first: named, item, decision, about, message, made: _ } = self;
-        (named, log, item, decision, about, message) == (&first, &e.by, &e.item, &e.decision, &e.about, &e.message)
+        let Self { log, first: claimed_first, item, decision, about, message, made: _ } = self;
+        (claimed_first, log, item, decision, about, message)
+            == (&first, &e.by, &e.item, &e.decision, &e.about, &e.message)
     }
 }

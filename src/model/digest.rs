@@ -15,7 +15,7 @@ as_text!(Digest, Oid);
 
 impl Digest {
     /// Hashes `bytes`.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn compute(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
@@ -56,10 +56,9 @@ impl FromStr for Digest {
     type Err = BadDigest;
 
     fn from_str(text: &str) -> Result<Self, BadDigest> {
-        let bad = || BadDigest(text.to_owned());
-        let digits = text.strip_prefix("sha256:").ok_or_else(bad)?;
-        let bytes = unhex(digits).ok_or_else(bad)?;
-        Ok(Self(bytes.try_into().map_err(|_| bad())?))
+        let digits = text.strip_prefix("sha256:").ok_or_else(|| BadDigest(text.to_owned()))?;
+        let bytes = unhex(digits).ok_or_else(|| BadDigest(text.to_owned()))?;
+        Ok(Self(bytes.try_into().map_err(|_| BadDigest(text.to_owned()))?))
     }
 }
 
@@ -154,13 +153,16 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 fn unhex(digits: &str) -> Option<Vec<u8>> {
-    let value = |b: u8| match b {
-        b'0'..=b'9' => Some(b - b'0'),
-        b'a'..=b'f' => Some(b - b'a' + 10),
-        _ => None,
-    };
     if !digits.len().is_multiple_of(2) {
         return None;
     }
-    digits.as_bytes().chunks(2).map(|pair| Some(value(pair[0])? << 4 | value(pair[1])?)).collect()
+    digits.as_bytes().chunks(2).map(|pair| Some(hex_digit(pair[0])? << 4 | hex_digit(pair[1])?)).collect()
+}
+
+fn hex_digit(b: u8) -> Option<u8> {
+    match b {
+        b'0'..=b'9' => Some(b - b'0'),
+        b'a'..=b'f' => Some(b - b'a' + 10),
+        _ => None,
+    }
 }

@@ -147,7 +147,7 @@ impl Revision {
 pub struct Documents {
     revisions: BTreeMap<FilePath, Vec<Revision>>,
     /// The names in use, by case folding.
-    taken: BTreeMap<String, FilePath>,
+    by_folded: BTreeMap<String, FilePath>,
 }
 
 impl Documents {
@@ -172,16 +172,16 @@ impl Documents {
     }
 
     /// Compares a revision with a required schema; returns `None` if it matches.
-    pub fn drift(&self, name: &FilePath, number: u64, wanted: &Wanted) -> Option<Drift> {
+    pub fn drift(&self, name: &FilePath, number: u64, required: &Wanted) -> Option<Drift> {
         let revisions = self.revisions(name);
         let upto = &revisions[..revisions.partition_point(|revision| revision.number <= number)];
-        let fit = upto.iter().rposition(|revision| wanted.admits(revision.schema.as_ref()));
+        let fit = upto.iter().rposition(|revision| required.admits(revision.schema.as_ref()));
         let since = upto.get(fit.map_or(0, |fit| fit + 1))?;
         let revision = upto.last()?;
         Some(Drift {
             name: name.clone(),
             revision: revision.clone(),
-            wanted: wanted.clone(),
+            required: required.clone(),
             since: since.clone(),
             before: fit.map(|fit| upto[fit].clone()),
         })
@@ -190,20 +190,20 @@ impl Documents {
     /// Returns a name in use that clashes with `name`: another spelling, or a parent or child path.
     pub fn clash(&self, name: &FilePath) -> Option<&FilePath> {
         let folded = fold(name.as_str());
-        let whole = self.taken.get(&folded).filter(|taken| *taken != name);
-        let above = || folded.match_indices('/').find_map(|(end, _)| self.taken.get(&folded[..end]));
-        let below = || {
-            let folder = format!("{folded}/");
-            let next = self.taken.range(folder.clone()..).next();
-            next.filter(|(taken, _)| taken.starts_with(&folder)).map(|(_, taken)| taken)
-        };
-        whole.or_else(above).or_else(below)
+        let whole = self.by_folded.get(&folded).filter(|other| *other != name);
+        whole.or_else(|| folded.match_indices('/').find_map(|(end, _)| self.by_folded.get(&folded[..end]))).or_else(
+            || {
+                let folder = format!("{folded}/");
+                let next = self.by_folded.range(folder.clone()..).next();
+                next.filter(|(other, _)| other.starts_with(&folder)).map(|(_, other)| other)
+            },
+        )
     }
 
     /// Reserves a name; a clashing one is ignored.
     pub(super) fn take(&mut self, name: &FilePath) {
         if self.clash(name).is_none() {
-            self.taken.entry(fold(name.as_str())).or_insert_with(|| name.clone());
+            self.by_folded.entry(fold(name.as_str())).or_insert_with(|| name.clone());
         }
     }
 
@@ -232,7 +232,7 @@ pub struct Drift {
     /// The requested revision.
     pub revision: Revision,
     /// The required schema.
-    pub wanted: Wanted,
+    pub required: Wanted,
     /// The first revision that does not match.
     pub since: Revision,
     /// The last revision that matches, if any.
@@ -243,7 +243,7 @@ impl Drift {
     /// Formats the actual and the required schema.
     pub fn headline(&self) -> String {
         let (name, number) = (self.name.as_str(), self.revision.number);
-        format!("the document {name:?} is {} in revision {number}, and {} is wanted", self.revision.is(), self.wanted)
+        format!("the document {name:?} is {} in revision {number}, and {} is wanted", self.revision.is(), self.required)
     }
 
     /// Formats the author and entry of the change.

@@ -37,12 +37,12 @@ pub struct DriverId(String);
 impl DriverId {
     /// Parses an id, or returns `None` if the text is not 32 lowercase hex digits.
     pub fn parse(text: &str) -> Option<Self> {
-        let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        (text.len() == DIGITS && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
+        (text.len() == DIGITS && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)))
+            .then(|| Self(text.to_owned()))
     }
 
     /// Returns the id of these random bytes.
-    pub fn of(random: [u8; DIGITS / 2]) -> Self {
+    pub fn from_random(random: [u8; DIGITS / 2]) -> Self {
         Self(hex(&random))
     }
 

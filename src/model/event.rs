@@ -90,11 +90,11 @@ pub struct Product {
 
 impl Product {
     /// Returns the names of bytes, in a repository with this hash function.
-    pub fn of(bytes: &[u8], hash: gix::hash::Kind) -> Result<Self, Unnamed> {
+    pub fn from_bytes(bytes: &[u8], hash: gix::hash::Kind) -> Result<Self, Unnamed> {
         let oid = gix::objs::compute_hash(hash, gix::objs::Kind::Blob, bytes)
             .map(Oid)
             .map_err(|cause| Unnamed(Box::new(cause)))?;
-        Ok(Self { sha256: Digest::of(bytes), oid, size: bytes.len() as u64 })
+        Ok(Self { sha256: Digest::compute(bytes), oid, size: bytes.len() as u64 })
     }
 }
 

@@ -31,16 +31,18 @@ fn read_items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Ite
 
 impl RunExtended {
     /// Returns the event that adds items.
-    pub fn of(cause: Cause, items: &[Item], hash: gix::hash::Kind) -> Result<Self, Unnamed> {
-        let named = |item: &Item| Ok((item.id.clone(), Product::of(&definition(item), hash)?));
-        let items = items.iter().map(named).collect::<Result<_, Unnamed>>()?;
+    pub fn new(cause: Cause, items: &[Item], hash: gix::hash::Kind) -> Result<Self, Unnamed> {
+        let items = items
+            .iter()
+            .map(|item| Ok((item.id.clone(), Product::from_bytes(&definition(item), hash)?)))
+            .collect::<Result<_, Unnamed>>()?;
         Ok(Self { cause, items, pipelines: BTreeMap::new() })
     }
 
     /// Returns true if these are the items that the entry names, in order of their ids. They are
     /// compared by digest, because one item can be written in many ways.
     pub fn names(&self, items: &[Item]) -> bool {
-        let digests = items.iter().map(|item| (&item.id, Digest::of(&definition(item))));
+        let digests = items.iter().map(|item| (&item.id, Digest::compute(&definition(item))));
         self.items.iter().map(|(id, bytes)| (id, bytes.sha256)).eq(digests)
     }
 }

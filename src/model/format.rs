@@ -105,10 +105,6 @@ pub fn entry_text<T: Serialize>(value: &T) -> Vec<u8> {
     let canonical = canonical(value);
     let mut text = Vec::with_capacity(canonical.len() * 5 / 4);
     let mut depth = 0_usize;
-    let start_line = |text: &mut Vec<u8>, depth: usize| {
-        text.push(b'\n');
-        text.resize(text.len() + depth, b' ');
-    };
     let mut at = 0;
     while let Some(&byte) = canonical.get(at) {
         match byte {
@@ -142,6 +138,12 @@ pub fn entry_text<T: Serialize>(value: &T) -> Vec<u8> {
         at += 1;
     }
     text
+}
+
+/// Starts a line that is indented.
+fn start_line(text: &mut Vec<u8>, depth: usize) {
+    text.push(b'\n');
+    text.resize(text.len() + depth, b' ');
 }
 
 /// Returns the position behind a string that starts at a position of valid JSON.
@@ -181,7 +183,7 @@ pub fn leaf_hash(bytes: &[u8]) -> Digest {
 
 /// Returns the digest of a value's canonical form.
 pub fn digest_of<T: Serialize>(value: &T) -> Digest {
-    Digest::of(&canonical(value))
+    Digest::compute(&canonical(value))
 }
 
 /// Returns `refs/handoff/runs/<run>`.
@@ -353,7 +355,7 @@ pub fn pipeline_path(digest: Digest) -> String {
 /// Returns the paths of a product from outside and of its evidence, by its name in entry 0:
 /// `imports/<sha256(name)>/product` and `imports/<sha256(name)>/evidence.json`.
 pub fn import_paths(name: &str) -> [String; 2] {
-    let folder = Digest::of(name.as_bytes()).hex();
+    let folder = Digest::compute(name.as_bytes()).hex();
     ["product", "evidence.json"].map(|file| format!("{IMPORTS}/{folder}/{file}"))
 }
 
@@ -377,5 +379,5 @@ pub fn product_path(key: &ProductKey) -> String {
 }
 
 fn fan(name: &str) -> String {
-    Digest::of(name.as_bytes()).hex()[..2].to_owned()
+    Digest::compute(name.as_bytes()).hex()[..2].to_owned()
 }

@@ -70,8 +70,7 @@ impl Graph {
                 return Err(Illegal::DuplicateItem(item.id.clone()));
             }
             let dependencies = item.dependencies();
-            let unknown = |id: &&ItemId| !self.index.contains_key(*id) && !new.contains_key(*id);
-            if let Some(on) = dependencies.iter().find(unknown) {
+            if let Some(on) = dependencies.iter().find(|id| !self.index.contains_key(*id) && !new.contains_key(*id)) {
                 return Err(Illegal::UnknownDependency(item.id.clone(), on.clone()));
             }
             edges.push(dependencies.iter().filter_map(|on| new.get(on).copied()).collect());

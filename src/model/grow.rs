@@ -29,13 +29,16 @@ pub fn items(state: &RunState, rule: &Rule, several: &Several) -> Result<Vec<Ite
     }
     let mut items = growth.items;
     items.sort_by(|one, other| one.id.cmp(&other.id));
-    let mut taken = BTreeSet::new();
-    if let Some(twice) = items.iter().find(|item| !taken.insert(&item.id)) {
+    let mut ids = BTreeSet::new();
+    if let Some(twice) = items.iter().find(|item| !ids.insert(&item.id)) {
         return Err(format!("there would be two items {:?}", twice.id.as_str()));
     }
     // An item to be replaced may be retrying, and will end soon.
-    let is_open = |old: &ItemId| state.graph.position(old).is_some_and(|at| !state.items[at].phase.is_terminal());
-    if items.iter().filter_map(|item| item.replaces.as_ref()).any(is_open) {
+    if items
+        .iter()
+        .filter_map(|item| item.replaces.as_ref())
+        .any(|old| state.graph.position(old).is_some_and(|at| !state.items[at].phase.is_terminal()))
+    {
         return Ok(Vec::new());
     }
     // Items that the run cannot have are reported as an outcome, not as an error.
@@ -96,8 +99,8 @@ impl<'a> Growth<'a> {
             item.inputs.values_mut().filter(|value| **value == KEY).for_each(|value| *value = key.as_str().into());
         }
         for (input, of) in &template.reasons {
-            let failed = self.position(of).map(|at| &self.state.items[at]).filter(|item| item.phase == Phase::Failed);
-            let reason = failed.and_then(|item| item.reason.clone());
+            let failed = self.position(of).map(|at| &self.state.items[at]).filter(|state| state.phase == Phase::Failed);
+            let reason = failed.and_then(|state| state.reason.clone());
             item.inputs.extend(reason.map(|reason| (input.clone(), reason.into())));
         }
         for old in item.replaces.iter().chain(&item.continues) {
@@ -141,8 +144,8 @@ impl<'a> Growth<'a> {
         for at in again {
             let old = &self.state.graph.item(at).id;
             let (base, number) = version(old);
-            let next = number.checked_add(1).ok_or_else(|| format!("there is no number after that of {old:?}"))?;
-            let id = ItemId::parse(&format!("{base}~{next}")).map_err(|error| error.to_string())?;
+            let following = number.checked_add(1).ok_or_else(|| format!("there is no number after that of {old:?}"))?;
+            let id = ItemId::parse(&format!("{base}~{following}")).map_err(|error| error.to_string())?;
             self.inherits(old, &id);
             copies.push((at, id));
         }
@@ -151,16 +154,20 @@ impl<'a> Growth<'a> {
             // A dependency that only expresses order.
             self.look_at(self.state.graph.dependencies(at).len() + old.needs.len())?;
             let waits_for = self.state.graph.dependencies(at).iter().map(|on| &self.state.graph.item(*on).id);
-            let depends_on = waits_for.map(|id| self.newest(id)).collect();
-            let renewed = |need: &Need| match &need.from {
-                Source::Item(id) => Need { from: Source::Item(self.newest(id)), ..need.clone() },
-                _ => need.clone(),
-            };
-            let needs = old.needs.iter().map(|(key, need)| (key.clone(), renewed(need))).collect();
+            let depends_on = waits_for.map(|other| self.newest(other)).collect();
+            let needs = old.needs.iter().map(|(key, need)| (key.clone(), self.renewed(need))).collect();
             let replaces = Some(old.id.clone());
             self.push(Item { id, depends_on, needs, replaces, continues: None, ..old.clone() })?;
         }
         Ok(())
+    }
+
+    /// Returns a need with the newest item instead of its own.
+    fn renewed(&self, need: &Need) -> Need {
+        match &need.from {
+            Source::Item(id) => Need { from: Source::Item(self.newest(id)), ..need.clone() },
+            _ => need.clone(),
+        }
     }
 
     /// Adds an item; fails above the limit.
@@ -187,8 +194,7 @@ impl<'a> Growth<'a> {
     /// Lets a new item replace an existing one. Invalid combinations are reported when all items
     /// exist.
     fn inherits(&mut self, old: &ItemId, new: &ItemId) {
-        let is_there = |id| self.state.graph.position(id).is_some();
-        if is_there(old) && !is_there(new) {
+        if self.state.graph.position(old).is_some() && self.state.graph.position(new).is_none() {
             self.heirs.insert(old.clone(), new.clone());
         }
     }

@@ -67,7 +67,7 @@ pub struct Holder {
 
 impl Holder {
     /// Returns the driver that dispatched an attempt, if one did.
-    pub fn of(e: &ItemFired) -> Option<Self> {
+    pub fn from_fired(e: &ItemFired) -> Option<Self> {
         let driver = e.driver.clone()?;
         Some(Self { driver, host: e.host().map(str::to_owned), job: e.job().map(str::to_owned) })
     }

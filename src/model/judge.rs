@@ -57,22 +57,24 @@ pub fn acts<E>(
     rule: &Rule,
     read: impl FnMut(&FilePath, &Revision) -> Result<Vec<u8>, E>,
 ) -> Result<Option<Act>, E> {
-    let every = |checks: &[Check]| checks.iter().all(|check| check.holds);
     // Cheapest checks first, because most rules do not act.
-    let is_over = || matches!(rule.then, Then::Several(_)) && state.rounds(rule.id()) >= rule.when.at_most;
     if rule.is_standing()
         || state.has_concluded(rule.id())
-        || is_over()
+        || (matches!(rule.then, Then::Several(_)) && state.rounds(rule.id()) >= rule.when.at_most)
         || !rule.when.items.iter().all(|condition| condition.holds(state))
     {
         return Ok(None);
     }
-    let seen = state.seen(rule);
-    let Some(act) = act(state, rule, &seen) else { return Ok(None) };
-    if !every(&own_checks(state, rule, &act)) || !every(&document_checks(state, rule, &seen, read)?) {
+    let documents = state.latest_documents(rule);
+    let Some(act) = act(state, rule, &documents) else { return Ok(None) };
+    if !all_hold(&own_checks(state, rule, &act)) || !all_hold(&document_checks(state, rule, &documents, read)?) {
         return Ok(None);
     }
     Ok(Some(act))
+}
+
+fn all_hold(checks: &[Check]) -> bool {
+    checks.iter().all(|check| check.holds)
 }
 
 /// Returns the reason why a rule stopped: its requirements are met, but it has acted as often as
@@ -99,11 +101,10 @@ pub fn stopped<E>(
     }
     let is_good = state.outcomes().are_items_green();
     for rule in &state.rules {
-        let unread = |error| (rule.id().clone(), error);
-        let why = match acts(state, rule, &mut read).map_err(unread)? {
+        let why = match acts(state, rule, &mut read).map_err(|error| (rule.id().clone(), error))? {
             Some(_) if !state.is_ended() => return Ok(BTreeMap::new()),
             Some(act) => is_good.then(|| cut_off(&act)),
-            None => held_back(state, rule, Stop::Unfit, &mut read).map_err(unread)?,
+            None => held_back(state, rule, Stop::Unfit, &mut read).map_err(|error| (rule.id().clone(), error))?,
         };
         stopped.extend(why.map(|why| (rule.id().clone(), why)));
     }
@@ -161,9 +162,9 @@ pub fn judge<E>(
     rule: &Rule,
     read: impl FnMut(&FilePath, &Revision) -> Result<Vec<u8>, E>,
 ) -> Result<Judgement, E> {
-    let seen = state.seen(rule);
-    let act = act(state, rule, &seen);
-    let mut checks = document_checks(state, rule, &seen, read)?;
+    let documents = state.latest_documents(rule);
+    let act = act(state, rule, &documents);
+    let mut checks = document_checks(state, rule, &documents, read)?;
     checks.extend(rule.when.items.iter().map(|condition| condition.check(state)));
     if let Some(act) = &act {
         checks.extend(own_checks(state, rule, act));
@@ -172,13 +173,13 @@ pub fn judge<E>(
 }
 
 /// Returns the effect of a rule whose requirements are met.
-fn act(state: &RunState, rule: &Rule, seen: &BTreeMap<FilePath, Seen>) -> Option<Act> {
+fn act(state: &RunState, rule: &Rule, documents: &BTreeMap<FilePath, Seen>) -> Option<Act> {
     let conclude = |outcome: &str, detail| {
         let (rule, outcome) = (rule.id().clone(), outcome.to_owned());
         Act::Conclude(RunConcluded { rule, outcome, detail })
     };
     match &rule.then {
-        Then::One(_) => rule.item(seen).map(|item| Act::Create(vec![item])),
+        Then::One(_) => rule.item(documents).map(|item| Act::Create(vec![item])),
         Then::Several(several) => match grow::items(state, rule, several) {
             Ok(items) if items.is_empty() => None,
             Ok(items) => Some(Act::Create(items)),
@@ -194,9 +195,9 @@ fn own_checks(state: &RunState, rule: &Rule, act: &Act) -> Vec<Check> {
     let items = match act {
         Act::Create(items) => items,
         Act::Conclude(concluded) => {
-            let said = state.has_concluded(rule.id());
-            let not = if said { "" } else { "not " };
-            return vec![Check::new(!said, format!("{} was {not}said yet", concluded.outcome))];
+            let has_concluded = state.has_concluded(rule.id());
+            let not = if has_concluded { "" } else { "not " };
+            return vec![Check::new(!has_concluded, format!("{} was {not}said yet", concluded.outcome))];
         }
     };
     let rounds = state.rounds(rule.id());
@@ -209,8 +210,8 @@ fn own_checks(state: &RunState, rule: &Rule, act: &Act) -> Vec<Check> {
     if let (Then::One(_), [item]) = (&rule.then, &items[..])
         && state.graph.position(&item.id).is_some()
     {
-        let found = format!("{} was created from these revisions already", item.id);
-        checks.push(Check::new(false, found));
+        let duplicate = format!("{} was created from these revisions already", item.id);
+        checks.push(Check::new(false, duplicate));
     }
     checks
 }
@@ -218,10 +219,10 @@ fn own_checks(state: &RunState, rule: &Rule, act: &Act) -> Vec<Check> {
 fn document_checks<E>(
     state: &RunState,
     rule: &Rule,
-    seen: &BTreeMap<FilePath, Seen>,
+    documents: &BTreeMap<FilePath, Seen>,
     mut read: impl FnMut(&FilePath, &Revision) -> Result<Vec<u8>, E>,
 ) -> Result<Vec<Check>, E> {
-    rule.checks(seen, |name| {
+    rule.checks(documents, |name| {
         let revision = state.documents.latest(name).expect("it was seen");
         state.values.get(&state.rules, name, revision, || read(name, revision))
     })

@@ -33,12 +33,12 @@ written_as_text!(LogName);
 
 impl LogName {
     /// The first log of a key.
-    pub fn of(fingerprint: &str) -> Self {
+    pub fn from_fingerprint(fingerprint: &str) -> Self {
         Self { key: fingerprint.to_owned(), entry: None }
     }
 
     /// A further log of a key, with the first differing entry.
-    pub fn apart(fingerprint: &str, entry: Digest) -> Self {
+    pub fn with_entry(fingerprint: &str, entry: Digest) -> Self {
         Self { key: fingerprint.to_owned(), entry: Some(entry.hex()[..DIGITS].to_owned()) }
     }
 
@@ -48,10 +48,12 @@ impl LogName {
             Some((key, entry)) => (key, Some(entry)),
             None => (text, None),
         };
-        let base64 = |c: char| c.is_ascii_alphanumeric() || c == '+' || c == '/';
-        let hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
-        let is_key = key.strip_prefix("SHA256:").is_some_and(|rest| rest.len() == 43 && rest.chars().all(base64));
-        let is_entry = entry.is_none_or(|entry| entry.len() == DIGITS && entry.chars().all(hex));
+        let is_key = key.strip_prefix("SHA256:").is_some_and(|rest| {
+            rest.len() == 43 && rest.chars().all(|c| c.is_ascii_alphanumeric() || c == '+' || c == '/')
+        });
+        let is_entry = entry.is_none_or(|entry| {
+            entry.len() == DIGITS && entry.chars().all(|c| c.is_ascii_digit() || ('a'..='f').contains(&c))
+        });
         (is_key && is_entry).then(|| Self { key: key.to_owned(), entry: entry.map(str::to_owned) })
     }
 
@@ -72,7 +74,7 @@ impl LogName {
 
     /// Returns true if a log with these entries can have this name.
     pub fn fits(&self, mut entries: impl Iterator<Item = Digest>) -> bool {
-        self.entry.as_ref().is_none_or(|named| entries.any(|entry| entry.hex().starts_with(named.as_str())))
+        self.entry.as_ref().is_none_or(|prefix| entries.any(|entry| entry.hex().starts_with(prefix.as_str())))
     }
 
     /// Returns `refs/handoff/archives/<name>`: archives have the same names.

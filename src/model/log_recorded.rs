@@ -37,8 +37,9 @@ impl LogRecorded {
         let is_begin = self.last_seq == 0;
         let is_of_form =
             (!is_begin || self.last == self.first) && self.root.is_some() == (!is_begin && about.run().is_some());
-        let fits = |before: &Self| self == before || (self.last_seq > before.last_seq && !self.contradicts(before));
-        is_of_form && before.is_none_or(fits)
+        is_of_form
+            && before
+                .is_none_or(|before| self == before || (self.last_seq > before.last_seq && !self.contradicts(before)))
     }
 
     /// Returns true if no chain fits both statements.

@@ -39,6 +39,8 @@ pub mod item_state;
 pub mod json;
 pub mod judge;
 #[cfg(feature = "core")]
+pub mod last_lines;
+#[cfg(feature = "core")]
 pub mod left_out;
 pub mod limits;
 pub mod log_name;
@@ -68,8 +70,6 @@ pub mod registered;
 pub mod reused;
 pub mod role;
 pub mod rule;
-#[cfg(feature = "core")]
-pub mod said;
 pub mod schema;
 pub mod state;
 pub mod submitted;

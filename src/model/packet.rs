@@ -237,13 +237,15 @@ impl Draft {
     /// Returns true if another packet of the same form differs at most in its time, its token and
     /// its list of finished work.
     pub fn has_facts_of(&self, other: &[u8]) -> bool {
-        let facts = |bytes: &[u8]| {
-            let mut fields: Map<String, Value> = serde_json::from_slice(bytes).ok()?;
-            fields.retain(|name, _| !matches!(name.as_str(), "updated_at" | "resume_token" | "completed"));
-            Some(fields)
-        };
-        facts(line(self).as_bytes()) == facts(other)
+        stable_facts(line(self).as_bytes()) == stable_facts(other)
     }
+}
+
+/// Returns the fields that do not change by themselves.
+fn stable_facts(bytes: &[u8]) -> Option<Map<String, Value>> {
+    let mut fields: Map<String, Value> = serde_json::from_slice(bytes).ok()?;
+    fields.retain(|name, _| !matches!(name.as_str(), "updated_at" | "resume_token" | "completed"));
+    Some(fields)
 }
 
 /// Formats a packet on one line.

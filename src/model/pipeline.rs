@@ -78,7 +78,7 @@ pub enum CaptureKind {
 
 impl CaptureKind {
     /// Returns the capture of a product.
-    pub fn of(key: &ProductKey) -> Self {
+    pub fn from_key(key: &ProductKey) -> Self {
         match key {
             ProductKey::Patch => Self::Patch,
             ProductKey::Output(_) | ProductKey::Document(_) => Self::Outputs,
@@ -151,7 +151,7 @@ impl Spec {
     /// Parses a pipeline, or returns all problems.
     pub fn parse(bytes: &[u8]) -> Result<Self, Problems> {
         let pipeline = read::pipeline(bytes)?;
-        Ok(Self { pipeline, bytes: bytes.to_vec(), digest: Digest::of(bytes) })
+        Ok(Self { pipeline, bytes: bytes.to_vec(), digest: Digest::compute(bytes) })
     }
 
     /// Returns the bytes.

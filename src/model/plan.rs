@@ -218,8 +218,8 @@ impl Item {
 
     /// Returns the keys that may decide, if limited.
     pub fn approvers(&self) -> Option<impl Iterator<Item = &str>> {
-        let named = self.inputs.get(APPROVERS)?.as_array();
-        Some(named.into_iter().flatten().filter_map(Value::as_str))
+        let list = self.inputs.get(APPROVERS)?.as_array();
+        Some(list.into_iter().flatten().filter_map(Value::as_str))
     }
 
     /// Returns all dependencies: `depends_on`, then the producers of its needs by key, without
@@ -229,9 +229,9 @@ impl Item {
             Source::Item(id) => Some(id),
             Source::Artifacts | Source::Documents | Source::Elsewhere(_) => None,
         });
-        let mut seen = BTreeSet::new();
+        let mut distinct = BTreeSet::new();
         let every = self.depends_on.iter().chain(producers);
-        every.filter(|id| seen.insert(*id)).cloned().collect()
+        every.filter(|id| distinct.insert(*id)).cloned().collect()
     }
 
     /// Returns the declared documents.

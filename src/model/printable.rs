@@ -164,7 +164,7 @@ impl From<Painted> for String {
 }
 /// Lists the first names, and how many more there are.
 pub fn first_of<S: std::borrow::Borrow<str>>(names: &[S], most: usize) -> String {
-    let (named, more) = names.split_at(names.len().min(most));
+    let (first, more) = names.split_at(names.len().min(most));
     let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-    named.join(", ") + &more
+    first.join(", ") + &more
 }

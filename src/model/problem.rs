@@ -75,13 +75,13 @@ fn shorten(text: &str) -> String {
 }
 
 /// Returns the most similar name above a similarity of 0.8; of equal ones, the first.
-pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(target: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let mut best: Option<(f64, &str)> = None;
-    if wanted.len() > MAX_COMPARED {
+    if target.len() > MAX_COMPARED {
         return None;
     }
     for name in known.into_iter().filter(|name| name.len() <= MAX_COMPARED) {
-        let likeness = strsim::jaro_winkler(wanted, name);
+        let likeness = strsim::jaro_winkler(target, name);
         if likeness > best.map_or(0.8, |(score, _)| score) {
             best = Some((likeness, name));
         }

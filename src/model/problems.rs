@@ -27,7 +27,7 @@ const COMPARISON: usize = 256;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Problems {
-    kept: Vec<Problem>,
+    listed: Vec<Problem>,
     #[serde(skip)]
     count: usize,
     #[serde(skip)]
@@ -46,7 +46,7 @@ impl Problems {
 
     /// Returns the number of problems not kept.
     pub fn more(&self) -> usize {
-        self.count - self.kept.len()
+        self.count - self.listed.len()
     }
 
     /// Formats the number of problems not kept.
@@ -57,13 +57,13 @@ impl Problems {
 
     /// Returns true if another problem may be kept.
     pub(crate) fn keeps_more(&self) -> bool {
-        self.more() == 0 && self.kept.len() < MAX_PROBLEMS
+        self.more() == 0 && self.listed.len() < MAX_PROBLEMS
     }
 
     /// Adds item ids and line numbers of the document.
     #[must_use]
     pub fn located(mut self, bytes: &[u8]) -> Self {
-        locate(bytes, &mut self.kept);
+        locate(bytes, &mut self.listed);
         self
     }
 
@@ -89,19 +89,19 @@ impl Problems {
     /// Adds a problem, with the nearest of `known` as a suggestion if similar enough.
     ///
     /// Only kept problems get one, until the limit of the search.
-    pub(crate) fn push_near<'a, I>(&mut self, problem: Problem, wanted: &str, known: I)
+    pub(crate) fn push_near<'a, I>(&mut self, problem: Problem, target: &str, known: I)
     where
         I: IntoIterator<Item = &'a str, IntoIter: Clone>,
     {
         let mut compared = self.compared;
         self.add(problem, |problem| {
             let known = known.into_iter();
-            let mut costs = known.clone().map(|name| COMPARISON + wanted.len() * name.len());
+            let mut costs = known.clone().map(|name| COMPARISON + target.len() * name.len());
             let affordable = costs.all(|cost| {
                 compared = compared.saturating_add(cost);
                 compared <= MAX_COMPARED
             });
-            match if affordable { nearest(wanted, known) } else { None } {
+            match if affordable { nearest(target, known) } else { None } {
                 Some(name) => problem.hint(hints::did_you_mean_in_plan(name)),
                 None => problem,
             }
@@ -128,8 +128,8 @@ impl Problems {
         problem.code = self.under.unwrap_or(problem.code);
         self.text +=
             problem.path.len() + problem.message.len() + problem.hint.as_ref().map_or(0, |hint| hint.as_str().len());
-        if self.kept.is_empty() || self.text <= MAX_TEXT {
-            self.kept.push(problem);
+        if self.listed.is_empty() || self.text <= MAX_TEXT {
+            self.listed.push(problem);
         }
     }
 }
@@ -138,7 +138,7 @@ impl Deref for Problems {
     type Target = [Problem];
 
     fn deref(&self) -> &[Problem] {
-        &self.kept
+        &self.listed
     }
 }
 
@@ -162,7 +162,7 @@ impl IntoIterator for Problems {
 
     /// Iterates over the kept ones.
     fn into_iter(self) -> Self::IntoIter {
-        self.kept.into_iter()
+        self.listed.into_iter()
     }
 }
 
@@ -171,6 +171,6 @@ impl<'p> IntoIterator for &'p Problems {
     type IntoIter = std::slice::Iter<'p, Problem>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.kept.iter()
+        self.listed.iter()
     }
 }

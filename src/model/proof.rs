@@ -99,17 +99,20 @@ impl Proof {
     /// should be absent, and arrays in place of objects.
     pub fn parse(bytes: &[u8]) -> Result<Self, Problem> {
         let value = json::parse(bytes).map_err(|problems| problems[0].clone())?;
-        let wrong = |why: String| Problem::new(Code::WrongType, &JsonPath::root(), why);
-        let said = format::canonical(&value);
+        let written = format::canonical(&value);
         // Consumes the value, because two would exceed the memory limit.
-        let proof = Self::deserialize(value).map_err(|e| wrong(e.to_string()))?;
-        if format::canonical(&proof) != said {
-            return Err(wrong("a field is null, empty, or an array in the place of an object".to_owned()));
+        let proof = Self::deserialize(value).map_err(|e| wrong_proof(e.to_string()))?;
+        if format::canonical(&proof) != written {
+            return Err(wrong_proof("a field is null, empty, or an array in the place of an object".to_owned()));
         }
         let are_under_root = proof.admitted.iter().chain([&proof.first]).all(|signed| signed.path.is_some());
         if !are_under_root || proof.last.path.is_some() || proof.shown.iter().any(|leaf| !leaf.entry.is_object()) {
-            return Err(wrong("a path is missing or has no place, or an entry is no object".to_owned()));
+            return Err(wrong_proof("a path is missing or has no place, or an entry is no object".to_owned()));
         }
         Ok(proof)
     }
+}
+
+fn wrong_proof(why: String) -> Problem {
+    Problem::new(Code::WrongType, &JsonPath::root(), why)
 }

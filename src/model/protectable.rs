@@ -50,7 +50,7 @@ pub fn runner(pathspec: &str) -> Option<&'static Runner> {
 }
 
 /// Returns a pathspec without its magic.
-pub fn shown(pathspec: &str) -> &str {
+pub fn display(pathspec: &str) -> &str {
     pathspec.strip_prefix(":(glob)**/").or_else(|| pathspec.strip_prefix(":(glob)")).unwrap_or(pathspec)
 }
 
@@ -59,7 +59,7 @@ pub fn shown(pathspec: &str) -> &str {
 pub fn listed(pathspec: &str) -> String {
     let is_path =
         pathspec.strip_prefix(":(glob)").map_or(!pathspec.starts_with([':', '*']), |path| !path.starts_with("**/"));
-    if is_path { format!("/{}", shown(pathspec)) } else { shown(pathspec).to_owned() }
+    if is_path { format!("/{}", display(pathspec)) } else { display(pathspec).to_owned() }
 }
 
 /// Known pathspecs that are shown together: those of one runner, or a single one.

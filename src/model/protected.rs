@@ -97,11 +97,11 @@ impl VerifyIn {
 /// Formats the changes for a reason: the first few, and the number of others.
 pub fn in_words(changes: &[ProtectedChange]) -> String {
     const SHOWN: usize = 5;
-    let shown = changes.iter().take(SHOWN).map(|change| format!("{} {}", change.path, change.change.as_str()));
-    let shown = shown.collect::<Vec<_>>().join(", ");
+    let listed = changes.iter().take(SHOWN).map(|change| format!("{} {}", change.path, change.change.as_str()));
+    let listed = listed.collect::<Vec<_>>().join(", ");
     match changes.len().saturating_sub(SHOWN) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
+        0 => listed,
+        more => format!("{listed} and {more} more"),
     }
 }
 

@@ -8,8 +8,7 @@ use super::printable::is_unprintable;
 ///
 /// Names come from untrusted plans: without quotes, one could run a command.
 pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
+    if !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c)) {
         return word.to_owned();
     }
     if word.chars().any(|c| is_unprintable(c) || c == '\n') {

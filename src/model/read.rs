@@ -17,7 +17,7 @@ pub(crate) struct Fields<'v> {
 
 impl<'v> Fields<'v> {
     /// Parses an object; reports another type and unknown fields.
-    pub(crate) fn of(value: &'v Value, at: JsonPath, known: &[&str], problems: &mut Problems) -> Option<Self> {
+    pub(crate) fn read(value: &'v Value, at: JsonPath, known: &[&str], problems: &mut Problems) -> Option<Self> {
         let Value::Object(map) = value else {
             problems.push_with(|| wrong_type(&at, "an object", value));
             return None;
@@ -106,8 +106,8 @@ impl<'v> Fields<'v> {
         let value = self.get(key)?;
         let number = value.as_u64().filter(|number| range.contains(number));
         if number.is_none() {
-            let wanted = format!("an integer from {} to {}", range.start(), range.end());
-            problems.push(wrong_type(&self.at(key), &wanted, value));
+            let expected = format!("an integer from {} to {}", range.start(), range.end());
+            problems.push(wrong_type(&self.at(key), &expected, value));
         }
         number
     }
@@ -133,7 +133,7 @@ pub(crate) fn text<'v>(value: &'v Value, at: &JsonPath, problems: &mut Problems)
 }
 
 /// Creates the problem for a wrong type.
-pub(crate) fn wrong_type(at: &JsonPath, wanted: &str, found: &Value) -> Problem {
+pub(crate) fn wrong_type(at: &JsonPath, expected: &str, found: &Value) -> Problem {
     let found = match found {
         Value::Null => "null".to_owned(),
         Value::Bool(value) => value.to_string(),
@@ -142,6 +142,6 @@ pub(crate) fn wrong_type(at: &JsonPath, wanted: &str, found: &Value) -> Problem 
         Value::Array(_) => "an array".to_owned(),
         Value::Object(_) => "an object".to_owned(),
     };
-    let message = format!("expected {wanted}, found {found}");
+    let message = format!("expected {expected}, found {found}");
     Problem::new(Code::WrongType, at, message)
 }

@@ -38,7 +38,7 @@ pub struct Work<'a> {
 
 impl<'a> Work<'a> {
     /// Returns the work that a dispatch begins.
-    pub fn of(fired: &'a ItemFired) -> Self {
+    pub fn from_fired(fired: &'a ItemFired) -> Self {
         Self { manifest: fired.manifest.sha256, inputs: &fired.input_refs }
     }
 

@@ -87,9 +87,9 @@ pub struct Keys {
     /// The owners in entry 0, who alone can give the role `seal`.
     owners: BTreeSet<String>,
     /// The keys in entry 0, which cannot be dismissed.
-    named: BTreeSet<String>,
+    initial: BTreeSet<String>,
     /// The running items that a driver holds, each with the key of its dispatch, if known.
-    held: BTreeMap<ItemId, Option<String>>,
+    dispatchers: BTreeMap<ItemId, Option<String>>,
 }
 
 /// Returns keys with every role.
@@ -99,15 +99,14 @@ pub fn every_role(keys: impl IntoIterator<Item = String>) -> BTreeMap<String, BT
 
 impl Keys {
     /// Returns the keys of entry 0.
-    pub fn of(submitted: &RunSubmitted) -> Self {
+    pub fn from_submitted(submitted: &RunSubmitted) -> Self {
         let mut roles = submitted.roles.clone();
-        for roles in roles.values_mut().filter(|roles| roles.contains(&Role::Own) || roles.contains(&Role::Work)) {
-            roles.insert(Role::Seal);
+        for key_roles in roles.values_mut().filter(|roles| roles.contains(&Role::Own) || roles.contains(&Role::Work)) {
+            key_roles.insert(Role::Seal);
         }
-        let owns = |(key, roles): (&String, &BTreeSet<Role>)| roles.contains(&Role::Own).then(|| key.clone());
-        let owners = roles.iter().filter_map(owns).collect();
-        let named = roles.keys().cloned().collect();
-        Self { roles, owners, named, held: BTreeMap::new() }
+        let owners = roles.iter().filter(|(_, roles)| roles.contains(&Role::Own)).map(|(key, _)| key.clone()).collect();
+        let initial = roles.keys().cloned().collect();
+        Self { roles, owners, initial, dispatchers: BTreeMap::new() }
     }
 
     /// Applies an authorized entry that `key` signed, if its signature was checked.
@@ -116,11 +115,11 @@ impl Keys {
             Event::RunAdmitted(e) => self.admit(e),
             Event::RunDismissed(e) => drop(self.roles.remove(&e.key)),
             Event::ItemFired(e) if e.driver.is_some() => {
-                self.held.insert(e.item.clone(), key.map(str::to_owned));
+                self.dispatchers.insert(e.item.clone(), key.map(str::to_owned));
             }
             _ => {
                 if let Some((item, _)) = event.item() {
-                    self.held.remove(item);
+                    self.dispatchers.remove(item);
                 }
             }
         }
@@ -129,22 +128,22 @@ impl Keys {
     /// Returns true if a key can be dismissed: it has a role, and neither entry 0 nor the role
     /// `seal` protects it.
     pub(super) fn is_dismissable(&self, key: &str) -> bool {
-        self.roles.contains_key(key) && !self.named.contains(key) && !self.has(key, Role::Seal)
+        self.roles.contains_key(key) && !self.initial.contains(key) && !self.has(key, Role::Seal)
     }
 
     /// Returns the running items that a driver holds and whose dispatching key is unknown.
     pub fn unknown_dispatchers(&self) -> BTreeSet<ItemId> {
-        self.held.iter().filter(|(_, key)| key.is_none()).map(|(item, _)| item.clone()).collect()
+        self.dispatchers.iter().filter(|(_, key)| key.is_none()).map(|(item, _)| item.clone()).collect()
     }
 
     /// Names the key that dispatched the running attempt of an item.
     pub fn set_dispatcher(&mut self, item: ItemId, key: String) {
-        self.held.insert(item, Some(key));
+        self.dispatchers.insert(item, Some(key));
     }
 
     /// Returns the key of the dispatch of a running item that a driver holds, if known.
     pub fn dispatcher(&self, item: &ItemId) -> Option<&str> {
-        self.held.get(item)?.as_deref()
+        self.dispatchers.get(item)?.as_deref()
     }
 
     /// Gives a key a role.
@@ -170,9 +169,9 @@ impl Keys {
     /// Returns the reason why a key may not append an event, if any.
     pub fn refuse(&self, key: &str, event: &Event) -> Option<Refused> {
         let Some(roles) = self.roles.get(key) else { return Some(Refused::Stranger) };
-        let wanted = self.wanted(event);
-        if !wanted.is_empty() && !wanted.iter().any(|role| roles.contains(role)) {
-            return Some(Refused::Role(wanted));
+        let required = self.required_roles(event);
+        if !required.is_empty() && !required.iter().any(|role| roles.contains(role)) {
+            return Some(Refused::Role(required));
         }
         let seals = matches!(event, Event::RunAdmitted(e) if e.role == Role::Seal);
         if seals && !self.owners.contains(key) {
@@ -200,17 +199,19 @@ impl Keys {
             Event::ItemRequeued(e) if e.reason != Again::Lost => (&e.item, &e.driver),
             _ => return None,
         };
-        driver.as_ref().and_then(|_| self.held.get(item))
+        driver.as_ref().and_then(|_| self.dispatchers.get(item))
     }
 
     /// Returns the roles of which one is required for an event; empty if any key of the run may
     /// append it.
     ///
     /// Only an owner takes a running attempt from its driver without naming the driver.
-    fn wanted(&self, event: &Event) -> &'static [Role] {
+    fn required_roles(&self, event: &Event) -> &'static [Role] {
         match event {
             Event::ItemRequeued(e) if e.reason == Again::Operator && e.driver.is_some() => &[Role::Work],
-            Event::ItemRequeued(e) if e.reason == Again::Operator && self.held.contains_key(&e.item) => &[Role::Own],
+            Event::ItemRequeued(e) if e.reason == Again::Operator && self.dispatchers.contains_key(&e.item) => {
+                &[Role::Own]
+            }
             event => event.roles(),
         }
     }

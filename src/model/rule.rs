@@ -182,13 +182,15 @@ impl Rule {
     ///
     /// The id is a hash of the rule and its input, so that applying the rule again creates no
     /// second item.
-    pub fn item(&self, seen: &BTreeMap<FilePath, Seen>) -> Option<Item> {
+    pub fn item(&self, documents: &BTreeMap<FilePath, Seen>) -> Option<Item> {
         let Then::One(create) = &self.then else { return None };
         let documents: serde_json::Map<String, Value> = self
             .documents()
             .into_iter()
-            .filter_map(|name| seen.get_key_value(name))
-            .map(|(name, seen)| (name.to_string(), json!({ "revision": seen.revision, "sha256": seen.sha256 })))
+            .filter_map(|name| documents.get_key_value(name))
+            .map(|(name, documents)| {
+                (name.to_string(), json!({ "revision": documents.revision, "sha256": documents.sha256 }))
+            })
             .collect();
         let digest = format::digest_of(&json!({ "documents": documents, "rule": self.written }));
         let id = created_id(self.id().as_str(), &digest.hex());
@@ -201,19 +203,19 @@ impl Rule {
     /// `values` returns what the conditions compare in a document's current revision.
     pub fn checks<E>(
         &self,
-        seen: &BTreeMap<FilePath, Seen>,
+        documents: &BTreeMap<FilePath, Seen>,
         mut values: impl FnMut(&FilePath) -> Result<Arc<Values>, E>,
     ) -> Result<Vec<Check>, E> {
         let mut checks = Vec::new();
         for name in &self.when.present {
-            checks.push(presence(name, seen.get(name), true));
+            checks.push(presence(name, documents.get(name), true));
         }
         for name in &self.when.absent {
-            checks.push(presence(name, seen.get(name), false));
+            checks.push(presence(name, documents.get(name), false));
         }
         for condition in &self.when.conditions {
             let name = &condition.document;
-            checks.push(if seen.contains_key(name) {
+            checks.push(if documents.contains_key(name) {
                 condition.check(&*values(name)?)
             } else {
                 Check::new(false, format!("{condition}: {name} is absent"))
@@ -230,8 +232,7 @@ fn created_id(rule: &str, hash: &str) -> String {
 
 /// Combines the rules of plan and queue; the error names a duplicate id.
 pub fn together(own: &[Rule], added: Vec<Rule>) -> Result<Vec<Rule>, ItemId> {
-    let taken = |rule: &&Rule| own.iter().any(|known| fold(known.id().as_str()) == fold(rule.id().as_str()));
-    match added.iter().find(taken) {
+    match added.iter().find(|rule| own.iter().any(|known| fold(known.id().as_str()) == fold(rule.id().as_str()))) {
         Some(twice) => Err(twice.id().clone()),
         None => Ok(own.iter().cloned().chain(added).collect()),
     }
@@ -243,12 +244,12 @@ pub(crate) fn check_id(id: &str) -> Result<ItemId, super::name::NameError> {
     ItemId::parse(id)
 }
 
-fn presence(name: &FilePath, seen: Option<&Seen>, wanted: bool) -> Check {
-    let found = match (seen, wanted) {
-        (Some(seen), true) => format!("{name} is at revision {}", seen.revision),
-        (Some(seen), false) => format!("{name} is at revision {}, and must be absent", seen.revision),
+fn presence(name: &FilePath, latest: Option<&Seen>, expected: bool) -> Check {
+    let found = match (latest, expected) {
+        (Some(latest), true) => format!("{name} is at revision {}", latest.revision),
+        (Some(latest), false) => format!("{name} is at revision {}, and must be absent", latest.revision),
         (None, true) => format!("{name} is absent, and must be present"),
         (None, false) => format!("{name} is absent"),
     };
-    Check::new(seen.is_some() == wanted, found)
+    Check::new(latest.is_some() == expected, found)
 }

@@ -59,8 +59,12 @@ impl Wanted {
     fn read(text: &str, version: fn(&str) -> Option<u32>) -> Result<Self, SchemaError> {
         let (id, number) = text.split_once('@').map_or((text, None), |(id, number)| (id, Some(number)));
         check_id(id)?;
-        let read = |number| version(number).ok_or_else(|| SchemaError::form(text, id, number));
-        Ok(Self { id: id.to_owned(), version: number.map(read).transpose()? })
+        Ok(Self {
+            id: id.to_owned(),
+            version: number
+                .map(|number| version(number).ok_or_else(|| SchemaError::form(text, id, number)))
+                .transpose()?,
+        })
     }
 }
 
@@ -108,8 +112,8 @@ fn loose_version(text: &str) -> Option<u32> {
 }
 
 fn check_id(id: &str) -> Result<(), SchemaError> {
-    let is_refused = |c: char| c == '@' || c.is_control() || c.is_whitespace();
-    let is_id = !id.is_empty() && id.len() <= MAX_ID && !id.chars().any(is_refused);
+    let is_id =
+        !id.is_empty() && id.len() <= MAX_ID && !id.chars().any(|c| c == '@' || c.is_control() || c.is_whitespace());
     if is_id { Ok(()) } else { Err(SchemaError::Id(id.to_owned())) }
 }
 

@@ -11,7 +11,7 @@ mod extend;
 mod lines;
 mod listed;
 mod promises;
-mod wanted;
+mod required_products;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -83,7 +83,7 @@ pub struct RunState {
     /// The authorized keys with roles.
     pub keys: Keys,
     /// The recorded statements of other keys, by digest.
-    said: BTreeSet<Digest>,
+    recorded_statements: BTreeSet<Digest>,
     /// The gates, by item.
     gates: BTreeMap<ItemId, Gate>,
     /// The number of entries, to identify the entry of a revision.
@@ -106,8 +106,8 @@ impl RunState {
             documents.take(&declared.name);
         }
         Self {
-            keys: Keys::of(&submitted),
-            said: BTreeSet::new(),
+            keys: Keys::from_submitted(&submitted),
+            recorded_statements: BTreeSet::new(),
             pipelines: submitted.pipelines.clone(),
             submitted,
             open_ended: plan.open_ended,
@@ -150,8 +150,7 @@ impl RunState {
 
     /// Returns true if every item that counts is done.
     pub fn is_done(&self) -> bool {
-        let done = |at: ItemIndex| self.items[at].phase == Phase::Done || self.is_superseded(at);
-        self.open == 0 && self.items.indices().all(done)
+        self.open == 0 && self.items.indices().all(|at| self.items[at].phase == Phase::Done || self.is_superseded(at))
     }
 
     /// Returns true if the run was closed or cancelled.
@@ -169,10 +168,9 @@ impl RunState {
 
     /// Returns the status word of an item, including `pending` and `ready`.
     pub fn status(&self, at: ItemIndex) -> &'static str {
-        let blocked = || self.blocked_by(at).next().is_some();
         match self.items[at].phase.stored() {
             Some(status) => status,
-            None if blocked() => "pending",
+            None if self.blocked_by(at).next().is_some() => "pending",
             None => "ready",
         }
     }
@@ -285,7 +283,7 @@ impl RunState {
         let state = &mut self.items[at];
         state.phase = Phase::Running;
         state.attempts = *attempt;
-        state.holder = Holder::of(e);
+        state.holder = Holder::from_fired(e);
         state.manifest = Some(e.manifest);
         state.not_before = None;
         state.reason = None;

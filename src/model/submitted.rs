@@ -54,9 +54,8 @@ impl RunSubmitted {
 
     /// Returns the keys that may seal from entry 0 on, in order; their logs name the run.
     pub fn sealers(&self) -> Vec<String> {
-        let keys = Keys::of(self);
-        let seals = |key: &&String| keys.has(key, Role::Seal);
-        self.roles.keys().filter(seals).cloned().collect()
+        let keys = Keys::from_submitted(self);
+        self.roles.keys().filter(|key| keys.has(key, Role::Seal)).cloned().collect()
     }
 }
 

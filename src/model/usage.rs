@@ -95,16 +95,21 @@ impl FromStr for Dollars {
     type Err = NoPrice;
 
     fn from_str(text: &str) -> Result<Self, NoPrice> {
-        let no_price = || NoPrice(text.chars().take(40).collect());
         let (whole, parts) = text.split_once('.').unwrap_or((text, ""));
-        let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         if !is_number(whole) || !is_number(&format!("{parts}0")) || parts.len() > PLACES || whole.len() > PLACES {
-            return Err(no_price());
+            return Err(NoPrice(text.chars().take(40).collect()));
         }
-        let all = format!("{whole}{parts:0<PLACES$}").parse().map(Self).map_err(|_| no_price())?;
+        let all = format!("{whole}{parts:0<PLACES$}")
+            .parse()
+            .map(Self)
+            .map_err(|_| NoPrice(text.chars().take(40).collect()))?;
         // One price has one text.
-        if all.to_string() == text { Ok(all) } else { Err(no_price()) }
+        if all.to_string() == text { Ok(all) } else { Err(NoPrice(text.chars().take(40).collect())) }
     }
+}
+
+fn is_number(digits: &str) -> bool {
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// A text is no price.
@@ -156,11 +161,14 @@ mod tests {
 
     #[test]
     fn sums_are_exact() {
-        let price = |text: &str| Usage { cost_usd: Some(text.parse().unwrap()), ..Usage::default() };
         let all: Usage = std::iter::repeat_n(price("0.1"), 10).chain([price("0.000000001")]).sum();
         assert_eq!(all.cost_usd.unwrap().to_string(), "1.000000001");
         let tokens = Usage { input_tokens: Some((1 << 53) - 1), ..Usage::default() };
         assert_eq!([tokens; 3].into_iter().sum::<Usage>().input_tokens, Some(3 * ((1 << 53) - 1)));
         assert!([Usage::default(); 2].into_iter().sum::<Usage>().is_empty());
+    }
+
+    fn price(text: &str) -> Usage {
+        Usage { cost_usd: Some(text.parse().unwrap()), ..Usage::default() }
     }
 }

@@ -71,7 +71,7 @@ impl Failure {
     /// Creates the failure of an error by the first rule that decides, else as a defect.
     pub(crate) fn new(error: &(dyn Error + 'static)) -> Self {
         let decided = causes::chain(error).find_map(rules::decide);
-        let failure = decided.unwrap_or_else(|| Self { exit: 70, ..Self::of("defect", error) });
+        let failure = decided.unwrap_or_else(|| Self { exit: 70, ..Self::from_error("defect", error) });
         if causes::chain(error).any(|error| NoLocks::within(error).is_some()) {
             return Self { code: "no-locks", exit: 1, hint: Some(hints::no_locks()), ..failure };
         }
@@ -121,10 +121,10 @@ impl Failure {
     /// Creates the failure of an error that states its code, unless an error that it wraps decides.
     fn coded<E: Error + Coded + 'static>(error: &E) -> Option<Self> {
         let (code, exit) = error.code()?;
-        Some(Self { exit, ..Self::of(code, error) })
+        Some(Self { exit, ..Self::from_error(code, error) })
     }
 
-    pub(crate) fn of(code: &'static str, error: &(dyn Error + 'static)) -> Self {
+    pub(crate) fn from_error(code: &'static str, error: &(dyn Error + 'static)) -> Self {
         let message = cut(error.to_string());
         let causes = causes::messages(error).into_iter().map(cut).filter(|cause| *cause != message).collect();
         let failure = Self { causes, ..Self::refused(code, message) };

@@ -61,9 +61,9 @@ fn listen(then: impl FnOnce(i32) + Send + 'static) {
 fn signals() -> Vec<(i32, tokio::signal::unix::Signal)> {
     use tokio::signal::unix::{SignalKind, signal};
     let ignored = ignored();
-    let wanted = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].into_iter();
-    let wanted = wanted.filter(|kind| ignored >> (kind.as_raw_value() - 1) & 1 == 0);
-    wanted.filter_map(|kind| Some((kind.as_raw_value(), signal(kind).ok()?))).collect()
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].into_iter();
+    let kinds = kinds.filter(|kind| ignored >> (kind.as_raw_value() - 1) & 1 == 0);
+    kinds.filter_map(|kind| Some((kind.as_raw_value(), signal(kind).ok()?))).collect()
 }
 
 /// Returns the ignored signals as a bit set, or `None` if unknown.
@@ -75,10 +75,10 @@ fn ignored() -> u64 {
 
 async fn wait_for_signal(mut signals: Vec<(i32, tokio::signal::unix::Signal)>) -> i32 {
     std::future::poll_fn(|context| {
-        let heard = |(number, signal): &mut (i32, tokio::signal::unix::Signal)| {
-            signal.poll_recv(context).is_ready().then_some(*number)
-        };
-        signals.iter_mut().find_map(heard).map_or(std::task::Poll::Pending, std::task::Poll::Ready)
+        signals
+            .iter_mut()
+            .find_map(|(number, signal)| signal.poll_recv(context).is_ready().then_some(*number))
+            .map_or(std::task::Poll::Pending, std::task::Poll::Ready)
     })
     .await
 }

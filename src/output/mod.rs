@@ -60,10 +60,10 @@ pub(crate) struct Output {
 impl Output {
     /// Inspects the streams and `NO_COLOR`.
     pub(crate) fn new(json: bool) -> Self {
-        let wanted = console::colors_enabled();
+        let has_colors = console::colors_enabled();
         Self {
             json,
-            color: wanted && io::stdout().is_terminal(),
+            color: has_colors && io::stdout().is_terminal(),
             stderr_color: console::colors_enabled_stderr() && io::stderr().is_terminal(),
             pager: None,
             hinted: Vec::new(),
@@ -205,9 +205,10 @@ impl Output {
     pub(crate) fn echo() -> Echo {
         let is_terminal = io::stderr().is_terminal();
         Box::new(move |bytes| {
-            let shown = if is_terminal { Cow::Owned(Self::readable(bytes).into_bytes()) } else { Cow::Borrowed(bytes) };
+            let printable =
+                if is_terminal { Cow::Owned(Self::readable(bytes).into_bytes()) } else { Cow::Borrowed(bytes) };
             // It may be closed.
-            let _ = io::stderr().lock().write_all(&shown);
+            let _ = io::stderr().lock().write_all(&printable);
         })
     }
 
@@ -268,10 +269,10 @@ impl Output {
     }
 
     /// Prints a usage error in the parser's words; returns the exit code.
-    pub(crate) fn misused(&mut self, said: &str) -> ExitCode {
-        let (heading, message) = match said.strip_prefix("error: ") {
+    pub(crate) fn misused(&mut self, text: &str) -> ExitCode {
+        let (heading, message) = match text.strip_prefix("error: ") {
             Some(message) => ("error: ", message),
-            None => ("", said),
+            None => ("", text),
         };
         let message = &*credential::redact_eagerly(message);
         let failure = Failure::usage(message.to_owned());
@@ -288,15 +289,15 @@ impl Output {
     /// imitate a heading.
     fn say(&mut self, heading: Option<(&str, Color)>, text: &str) {
         let mut lines = text.lines();
-        let mut said = Painted::default();
+        let mut message = Painted::default();
         if let Some((heading, color)) = heading {
-            said = said.painted(heading, Some(color).filter(|_| self.stderr_color)).words(" ");
+            message = message.painted(heading, Some(color).filter(|_| self.stderr_color)).words(" ");
         }
-        said = said.words(lines.next().unwrap_or_default()).end();
+        message = message.words(lines.next().unwrap_or_default()).end();
         for line in lines {
-            said = said.words("  ").words(line).end();
+            message = message.words("  ").words(line).end();
         }
-        self.write(said.as_str());
+        self.write(message.as_str());
     }
 
     fn write(&mut self, text: &str) {
@@ -321,17 +322,17 @@ impl Output {
     }
 }
 
-/// Wraps a message on a terminal; `taken` is the width of the heading. Hints are not wrapped, so
+/// Wraps a message on a terminal; `used` is the width of the heading. Hints are not wrapped, so
 /// that they can be pasted.
-fn broken(text: &str, taken: usize) -> String {
+fn broken(text: &str, used: usize) -> String {
     if !io::stderr().is_terminal() {
         return text.to_owned();
     }
-    let width = usize::from(console::Term::stderr().size().1).saturating_sub(taken.max(2));
+    let width = usize::from(console::Term::stderr().size().1).saturating_sub(used.max(2));
     let broken = |line: &str| {
         let lines = wrap::text(line, width, 0).into_iter().enumerate();
         // Further lines are indented when printed.
-        lines.map(|(at, line)| if at == 0 { line } else { line.trim_start().to_owned() }).collect::<Vec<_>>()
+        lines.map(|(at, part)| if at == 0 { part } else { part.trim_start().to_owned() }).collect::<Vec<_>>()
     };
     text.lines().flat_map(broken).collect::<Vec<_>>().join("\n")
 }

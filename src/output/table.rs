@@ -129,22 +129,27 @@ pub(crate) fn painted(rows: &[Vec<Cell>], color: bool) -> Vec<Painted> {
 fn aligned(rows: &[Vec<Cell>]) -> (Vec<Cell>, usize) {
     let rows: Vec<Vec<Cell>> = rows.iter().map(|row| row.iter().map(Cell::printable).collect()).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        let widths = rows.iter().filter_map(|row| row.get(column)).map(Cell::width);
-        widths.filter(|width| *width <= WIDEST).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let line = |row: &Vec<Cell>| {
-        let mut line = Cell::default();
-        for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            line.0.extend((at > 0).then(|| ("  ".to_owned(), None)));
-            line.0.extend(cell.0.iter().cloned());
-            line = line.and(" ".repeat(width.saturating_sub(cell.width())), None);
-        }
-        line.trimmed()
-    };
-    let indent = widths.iter().rev().skip(1).map(|width| width + 2).sum();
-    (rows.iter().map(line).collect(), indent)
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| {
+            let widths = rows.iter().filter_map(|row| row.get(column)).map(Cell::width);
+            widths.filter(|width| *width <= WIDEST).max().unwrap_or(0)
+        })
+        .collect();
+    let indent = widths.iter().rev().skip(1).map(|before| before + 2).sum();
+    (
+        rows.iter()
+            .map(|row| {
+                let mut line = Cell::default();
+                for (at, (cell, column_width)) in row.iter().zip(&widths).enumerate() {
+                    line.0.extend((at > 0).then(|| ("  ".to_owned(), None)));
+                    line.0.extend(cell.0.iter().cloned());
+                    line = line.and(" ".repeat(column_width.saturating_sub(cell.width())), None);
+                }
+                line.trimmed()
+            })
+            .collect(),
+        indent,
+    )
 }
 
 /// Prints rows; wraps long lines between words on a terminal.
@@ -153,7 +158,7 @@ pub(crate) fn print(rows: &[Vec<Cell>], output: &mut Output) {
     let (lines, indent) = aligned(rows);
     for line in lines {
         let broken = width.map_or_else(|| vec![line.clone()], |width| wrap::lines(&line, width, indent));
-        broken.iter().for_each(|line| output.line(line.painted(output.color)));
+        broken.iter().for_each(|part| output.line(part.painted(output.color)));
     }
 }
 
@@ -193,16 +198,19 @@ mod tests {
 
     #[test]
     fn a_long_cell_makes_no_other_line_long() {
-        let row = |first: &str| vec![first.to_owned(), "b".to_owned()];
-        let told = lines(&[row("a"), row(&"x".repeat(WIDEST)), row(&"y".repeat(1 << 20))]);
-        assert_eq!(told[0], format!("a{}b", " ".repeat(WIDEST + 1)));
-        assert_eq!(told[2], format!("{}…  b", "y".repeat(LONGEST)));
+        let printed = lines(&[row("a"), row(&"x".repeat(WIDEST)), row(&"y".repeat(1 << 20))]);
+        assert_eq!(printed[0], format!("a{}b", " ".repeat(WIDEST + 1)));
+        assert_eq!(printed[2], format!("{}…  b", "y".repeat(LONGEST)));
+    }
+
+    fn row(first: &str) -> Vec<String> {
+        vec![first.to_owned(), "b".to_owned()]
     }
 
     #[test]
     fn colours_move_no_column_and_foreign_words_end_none() {
         let (green, red) = (Some(Color::Green), Some(Color::Red));
-        let told = |color| {
+        let printed = |color| {
             let rows = [
                 vec![Cell::default().and("✓", green).and(" a", None), Cell::default().and("done", green), "".into()],
                 vec![
@@ -213,9 +221,9 @@ mod tests {
             ];
             painted(&rows, color).into_iter().map(String::from).collect::<Vec<_>>()
         };
-        assert_eq!(told(false), ["✓ a    done", "✗ bcd  fai\u{fffd}[0mled  x"]);
+        assert_eq!(printed(false), ["✓ a    done", "✗ bcd  fai\u{fffd}[0mled  x"]);
         let first = "\x1b[32m✓\x1b[0m a    \x1b[32mdone\x1b[0m";
-        assert_eq!(told(true), [first, "\x1b[31m✗\x1b[0m bcd  \x1b[31mfai\u{fffd}[0mled\x1b[0m  x"]);
+        assert_eq!(printed(true), [first, "\x1b[31m✗\x1b[0m bcd  \x1b[31mfai\u{fffd}[0mled\x1b[0m  x"]);
     }
 
     #[test]

@@ -60,8 +60,11 @@ pub fn parse_within(bytes: &[u8], most: usize) -> Result<Plan, Problems> {
 
 /// Returns true if two files have the same canonical JSON.
 pub fn is_same(one: &[u8], other: &[u8]) -> bool {
-    let canonical = |bytes| json::parse(bytes).ok().map(|value| format::canonical(&value));
     one == other || canonical(one).is_some_and(|one| Some(one) == canonical(other))
+}
+
+fn canonical(bytes: &[u8]) -> Option<Vec<u8>> {
+    json::parse(bytes).ok().map(|value| format::canonical(&value))
 }
 
 /// Returns the plan with another id in canonical form, or `None` if it is not an object.

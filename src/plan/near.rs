@@ -32,20 +32,19 @@ pub(crate) fn misses(draft: &Draft) -> Vec<String> {
         let keys = item.inputs.iter().flat_map(|inputs| inputs.keys());
         keys.filter_map(move |key| Some((item.path.key("inputs").key(key), nearest(key, executor)?)))
     });
-    let told = keys.map(|(at, meant): (JsonPath, &str)| format!("nothing reads `{at}`; did you mean `{meant}`?"));
-    told.collect()
+    let notes = keys.map(|(at, meant): (JsonPath, &str)| format!("nothing reads `{at}`; did you mean `{meant}`?"));
+    notes.collect()
 }
 
 /// Returns the known key that another resembles without being equal.
 fn nearest(key: &str, executor: Option<&str>) -> Option<&'static str> {
-    let folded = |text: &str| text.to_ascii_lowercase().replace(['-', '_'], "");
     let readable = || READ.into_iter().filter(|(_, of)| of.is_none() || *of == executor).map(|(read, _)| read);
     if key.len() > 64 || readable().any(|read| read == key) {
         return None;
     }
-    let own = folded(key);
+    let own = key.to_ascii_lowercase().replace(['-', '_'], "");
     readable().find(|read| {
-        let read = folded(read);
+        let read = read.to_ascii_lowercase().replace(['-', '_'], "");
         // In short words, two different letters may make another word.
         own == read || (read.len() > 5 && strsim::jaro_winkler(&own, &read) > LIKENESS)
     })

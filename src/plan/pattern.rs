@@ -135,7 +135,7 @@ impl<'a> Plan<'a> {
             self.problems.push(Problem::new(Code::MissingField, at, "a template is missing here"));
             return None;
         };
-        let fields = Fields::of(value, at.clone(), &known, self.problems)?;
+        let fields = Fields::read(value, at.clone(), &known, self.problems)?;
         let own: Map<String, Value> = fields
             .map()
             .iter()
@@ -150,14 +150,14 @@ impl<'a> Plan<'a> {
 
     /// Refuses ids of the author that a created item may have; `may` tests an id, ignoring case.
     fn reserve(&mut self, whose: &str, may: impl Fn(&str) -> bool) {
-        let taken: Vec<(JsonPath, String)> = self
+        let reserved: Vec<(JsonPath, String)> = self
             .draft
             .items
             .iter()
             .flatten()
             .filter_map(|item| Some((item.path.key("id"), item.id.clone().filter(|id| may(&fold(id)))?)))
             .collect();
-        for (at, id) in taken {
+        for (at, id) in reserved {
             self.bad::<()>(
                 &at,
                 format!("the pattern may create an item {id:?} for {whose:?}, so no other can have that id"),

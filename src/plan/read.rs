@@ -26,21 +26,21 @@ pub(super) const MAX_TIMEOUT: u64 = 10 * 365 * 86_400;
 
 /// Parses a plan.
 pub(super) fn plan(value: &Value, problems: &mut Problems) -> Option<Draft> {
-    let fields = Fields::of(value, JsonPath::root(), Plan::FIELDS, problems)?;
+    let fields = Fields::read(value, JsonPath::root(), Plan::FIELDS, problems)?;
     let id = id(&fields, RunId::parse, problems);
     Some(Draft::read(&fields, id, problems))
 }
 
 /// Parses an item, or returns `None` if it is not an object.
 pub(super) fn item(value: &Value, at: JsonPath, problems: &mut Problems) -> Option<DraftItem> {
-    let fields = Fields::of(value, at.clone(), Item::FIELDS, problems)?;
+    let fields = Fields::read(value, at.clone(), Item::FIELDS, problems)?;
     let id = id(&fields, ItemId::parse, problems);
     Some(DraftItem::read(&fields, ItemPath(at), id, problems))
 }
 
 /// Parses a rule's item, which has the rule's id.
 pub(super) fn template(value: &Value, at: JsonPath, rule: Option<&str>, problems: &mut Problems) -> Option<DraftItem> {
-    let fields = Fields::of(value, at.clone(), &Item::FIELDS[1..], problems)?;
+    let fields = Fields::read(value, at.clone(), &Item::FIELDS[1..], problems)?;
     Some(DraftItem::read(&fields, ItemPath(at), rule.map(str::to_owned), problems))
 }
 
@@ -101,14 +101,14 @@ pub(super) fn strings(fields: &Fields<'_>, key: &str, problems: &mut Problems) -
 
 pub(super) fn locks(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> Vec<Option<String>> {
     let list = fields.list(key, problems).unwrap_or_default();
-    let mut seen = BTreeSet::new();
+    let mut distinct = BTreeSet::new();
     let mut locks = Vec::new();
     for (index, value) in list.iter().enumerate() {
         let at = fields.at(key).index(index);
         let Some(lock) = read::text(value, &at, problems) else {
             continue;
         };
-        if seen.insert(lock) {
+        if distinct.insert(lock) {
             locks.push(Some(lock.to_owned()));
         } else {
             let message = format!("the lock key {lock:?} stands here twice");
@@ -145,10 +145,10 @@ fn one_rule(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Pro
 }
 
 fn exceptions(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<ProtectRule> {
-    let fields = Fields::of(value, at.clone(), &[EXCEPT], problems)?;
+    let fields = Fields::read(value, at.clone(), &[EXCEPT], problems)?;
     fields.required(EXCEPT, problems);
     let list = fields.list(EXCEPT, problems)?.iter().enumerate();
-    let except = list.map(|(index, value)| pathspec(value, &fields.at(EXCEPT).index(index), problems));
+    let except = list.map(|(index, entry)| pathspec(entry, &fields.at(EXCEPT).index(index), problems));
     Some(ProtectRule::Except { except: except.collect::<Option<_>>()? })
 }
 
@@ -186,10 +186,10 @@ pub(super) fn needs(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> 
     };
     let at = fields.at(key);
     let mut needs = BTreeMap::new();
-    for (key, value) in map {
-        file_key(key, &at, problems);
-        if let Some(need) = Fields::of(value, at.key(key), Need::FIELDS, problems) {
-            needs.insert(key.clone(), read_need(&need, problems));
+    for (name, value) in map {
+        file_key(name, &at, problems);
+        if let Some(need) = Fields::read(value, at.key(name), Need::FIELDS, problems) {
+            needs.insert(name.clone(), read_need(&need, problems));
         }
     }
     report_clashes(map, &at, problems);
@@ -205,14 +205,14 @@ pub(super) fn products(fields: &Fields<'_>, key: &str, problems: &mut Problems) 
     let products = read_products(list, &at, problems);
     let mut keys = BTreeSet::new();
     for product in &products {
-        let key = product.select.product_key();
-        if keys.contains(&key) {
-            let message = format!("{key} stands here twice");
+        let product_key = product.select.product_key();
+        if keys.contains(&product_key) {
+            let message = format!("{product_key} stands here twice");
             problems.push(Problem::new(Code::BadSelector, &at, message));
         }
-        keys.insert(key);
+        keys.insert(product_key);
     }
-    let outputs = keys.iter().filter_map(|key| key.output().map(FilePath::as_str));
+    let outputs = keys.iter().filter_map(|known_key| known_key.output().map(FilePath::as_str));
     for (first, second) in clashes(outputs) {
         let message = format!("the outputs {first:?} and {second:?} cannot stand side by side");
         problems.push(Problem::new(Code::BadSelector, &at, message));
@@ -232,9 +232,9 @@ pub(super) fn artifacts(fields: &Fields<'_>, key: &str, problems: &mut Problems)
     };
     let at = fields.at(key);
     let mut artifacts = BTreeMap::new();
-    for (key, value) in map {
-        let path = file_key(key, &at, problems);
-        let file = read::text(value, &at.key(key), problems);
+    for (name, value) in map {
+        let path = file_key(name, &at, problems);
+        let file = read::text(value, &at.key(name), problems);
         artifacts.extend(path.zip(file).map(|(path, file)| (path.to_string(), Some(file.to_owned()))));
     }
     report_clashes(map, &at, problems);

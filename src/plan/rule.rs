@@ -78,10 +78,10 @@ pub(crate) fn read_rules(rules: &Value, at: &JsonPath, problems: &mut Problems) 
 
 /// Reports new rules with a duplicate id, ignoring case.
 pub(crate) fn check_ids(known: &[DraftRule], new: &[DraftRule], problems: &mut Problems) {
-    let mut taken: BTreeMap<String, &str> = BTreeMap::new();
+    let mut known_ids: BTreeMap<String, &str> = BTreeMap::new();
     for (at, rule) in known.iter().chain(new).enumerate() {
         let Some(id) = rule.id.as_deref() else { continue };
-        if let Some(other) = taken.insert(fold(id), id).filter(|_| at >= known.len()) {
+        if let Some(other) = known_ids.insert(fold(id), id).filter(|_| at >= known.len()) {
             let message = format!("another rule has the id {other:?}");
             problems.push(Problem::new(Code::BadRule, &rule.at.key("id"), message));
         }
@@ -100,7 +100,7 @@ fn read_rule(value: &Value, at: &JsonPath, problems: &mut Problems) -> DraftRule
 /// Parses `when`; returns its fields.
 fn read_own<'v>(value: &'v Value, draft: &mut DraftRule, own: &mut Problems) -> Option<Fields<'v>> {
     let known = ["id", "when", "create", "forEach", "outcome", "order", "gate"];
-    let fields = Fields::of(value, draft.at.clone(), &known, own)?;
+    let fields = Fields::read(value, draft.at.clone(), &known, own)?;
     fields.required("id", own);
     let id = fields.string("id", own);
     if let Some(Err(error)) = id.map(check_id) {

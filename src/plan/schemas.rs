@@ -42,10 +42,9 @@ pub fn check(schemas: &Schemas, schema: &Schema, bytes: &[u8]) -> Result<(), Unf
         return Err(Unfit::TooLarge(schema.clone()));
     }
     let compiled = compiled(schemas, schema)?;
-    let not_json = |problems: crate::model::problems::Problems| {
+    let value = json::parse_all(bytes).map_err(|problems| {
         Unfit::NotJson(schema.clone(), problems.first().map(ToString::to_string).unwrap_or_default())
-    };
-    let value = json::parse_all(bytes).map_err(not_json)?;
+    })?;
     let Some(refusal) = compiled.refusal(&value, bytes.len()) else { return Ok(()) };
     // Errors after the first are counted, not shown.
     let more = refusal.more.map(|more| more + refusal.wrong.len().saturating_sub(1));

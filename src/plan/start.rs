@@ -57,7 +57,7 @@ pub struct PlanStarted<'a> {
 
 impl<'a> PlanStarted<'a> {
     /// Returns the answer for a written file.
-    pub fn of(file: &'a str, id: &'a RunId) -> Self {
+    pub fn new(file: &'a str, id: &'a RunId) -> Self {
         Self { file, id }
     }
 }

@@ -21,7 +21,6 @@ use serde_json::Value;
 use crate::model::format;
 use crate::model::hints;
 use crate::model::json::{self, JsonPath};
-use crate::model::name::ItemId;
 use crate::model::pipeline::Spec;
 use crate::model::plan::{Item, PIPELINE, Plan};
 use crate::model::rule::Rule;
@@ -114,8 +113,8 @@ pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Problems> 
     order.extend(ordered(&draft, rules.clone()));
     let created = rules.clone().flat_map(|rule| &rule.create).chain(&templates).collect();
     let anonymous = rules.clone().filter(|rule| !rule.names_items()).flat_map(|rule| &rule.create).collect();
-    let named = rules.filter(|rule| rule.names_items()).flat_map(|rule| &rule.create).collect();
-    let scope = Scope { draft: &draft, added: draft.items.len(), created, anonymous, named, order: &order };
+    let named_items = rules.filter(|rule| rule.names_items()).flat_map(|rule| &rule.create).collect();
+    let scope = Scope { draft: &draft, added: draft.items.len(), created, anonymous, named_items, order: &order };
     products::refuse_elsewhere(scope.created.iter().copied(), &mut problems);
     check_items(&scope, catalog, &mut problems);
     if problems.is_empty() {
@@ -124,8 +123,8 @@ pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Problems> 
         derived.iter().for_each(|problem| problems.push(Problem { path: at.to_string(), ..problem.clone() }));
     }
     added.extend(of_pattern);
-    let created = draft.rules.iter().chain(&added).flat_map(|rule| &rule.create);
-    let pipelines = named_pipelines(draft.items.iter().flatten().chain(created), catalog);
+    let created_items = draft.rules.iter().chain(&added).flat_map(|rule| &rule.create);
+    let pipelines = named_pipelines(draft.items.iter().flatten().chain(created_items), catalog);
     match draft.finish() {
         Some(plan) if problems.is_empty() => {
             let written: Vec<&Value> = added.iter().map(DraftRule::written).collect();
@@ -143,9 +142,9 @@ fn most(catalog: &Catalog) -> usize {
 
 /// Returns the distinct pipelines of items; missing ones are reported elsewhere.
 fn named_pipelines<'d>(items: impl Iterator<Item = &'d DraftItem>, catalog: &Catalog) -> BTreeMap<String, Spec> {
-    let named = items.filter_map(|item| item.inputs.as_ref()?.get(PIPELINE)?.as_str());
-    let named: BTreeSet<&str> = named.collect();
-    named.into_iter().filter_map(|name| Some((name.to_owned(), catalog.pipelines.find(name).ok()?.clone()))).collect()
+    let names = items.filter_map(|item| item.inputs.as_ref()?.get(PIPELINE)?.as_str());
+    let names: BTreeSet<&str> = names.collect();
+    names.into_iter().filter_map(|name| Some((name.to_owned(), catalog.pipelines.find(name).ok()?.clone()))).collect()
 }
 
 /// Validates the items of a plan for addition to a run, and returns them normalised.
@@ -178,9 +177,9 @@ pub fn validate_extension(
     // The written form of an item parses to the same valid item.
     let known = existing.iter();
     draft.items.extend(known.map(|item| read::item(&item.to_json(), JsonPath::root(), &mut Problems::default())));
-    let (created, anonymous, named) = (Vec::new(), Vec::new(), Vec::new());
+    let (created, anonymous, named_items) = (Vec::new(), Vec::new(), Vec::new());
     products::refuse_elsewhere(draft.items[..added].iter().flatten(), &mut problems);
-    check_items(&Scope { draft: &draft, added, created, anonymous, named, order: &[] }, catalog, &mut problems);
+    check_items(&Scope { draft: &draft, added, created, anonymous, named_items, order: &[] }, catalog, &mut problems);
     draft.items.truncate(added);
     match draft.finish() {
         Some(plan) if problems.is_empty() => Ok(plan.items.into_iter().map(Item::normalised).collect()),
@@ -192,8 +191,10 @@ pub fn validate_extension(
 fn ordered<'d>(draft: &Draft, rules: impl Iterator<Item = &'d DraftRule>) -> Vec<(usize, usize)> {
     let ids = draft.items.iter().enumerate().filter_map(|(at, item)| Some((item.as_ref()?.id.as_deref()?, at)));
     let places: BTreeMap<&str, usize> = ids.collect();
-    let place = |id: &ItemId| places.get(id.as_str()).copied();
-    rules.flat_map(DraftRule::order).filter_map(|(item, on)| Some((place(item)?, place(on)?))).collect()
+    rules
+        .flat_map(DraftRule::order)
+        .filter_map(|(item, on)| Some((places.get(item.as_str()).copied()?, places.get(on.as_str()).copied()?)))
+        .collect()
 }
 
 /// Parses the queue's rules.
@@ -226,7 +227,7 @@ struct Scope<'d> {
     /// Those with generated ids, which cannot be referenced.
     anonymous: Vec<&'d DraftItem>,
     /// Those with ids of their own.
-    named: Vec<&'d DraftItem>,
+    named_items: Vec<&'d DraftItem>,
     /// Additional dependencies.
     order: &'d [(usize, usize)],
 }
@@ -252,11 +253,10 @@ fn check_run(draft: &Draft, catalog: &Catalog, problems: &mut Problems) {
     }
     let folders = [(&catalog.inputs_dir, "inputs"), (&catalog.outputs_dir, "outputs")];
     for (folder, key) in folders {
-        let tracked = |path: &String| {
+        if catalog.reserved_in_base.iter().any(|path| {
             let rest = path.strip_prefix(folder.as_str());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        if catalog.reserved_in_base.iter().any(tracked) {
+        }) {
             let at = JsonPath::root().key("base");
             let message = format!("the base tree tracks `{folder}`, which every attempt needs");
             problems.push(Problem::new(Code::ReservedPath, &at, message).hint(hints::workspace_folder(key)));
@@ -275,8 +275,8 @@ fn check_items(scope: &Scope<'_>, catalog: &Catalog, problems: &mut Problems) {
     }
     let graph = Graph::check(items, scope.added, scope.order, problems);
     scope.anonymous.iter().for_each(|item| graph.check_created(item, &BTreeSet::new(), problems));
-    let known: BTreeSet<&str> = scope.named.iter().filter_map(|item| item.id.as_deref()).collect();
-    scope.named.iter().for_each(|item| graph.check_created(item, &known, problems));
+    let known: BTreeSet<&str> = scope.named_items.iter().filter_map(|item| item.id.as_deref()).collect();
+    scope.named_items.iter().for_each(|item| graph.check_created(item, &known, problems));
     items[..scope.added].iter().flatten().for_each(|item| item.check_replaces_nothing(problems));
     registered::check(scope.new_items(), catalog, problems);
     products::check(scope, &graph, catalog, problems);

@@ -133,7 +133,7 @@ pub async fn run(
     let started = Instant::now();
     let (mut child, line, pid) = spawn(invocation)?;
     let main = Main::new(pid);
-    let mut pipes = Pipes::of(&mut child);
+    let mut pipes = Pipes::take_from(&mut child);
     let running = Running { child: &mut child, line: &line, main: &main };
     let outcome = attend(running, &mut pipes, transcript, invocation, cancel).await;
     if outcome.is_err() {
@@ -193,7 +193,7 @@ async fn attend(
     // Effectively never, for a time-out that no clock can count.
     let never = now + Duration::from_secs(60 * 60 * 24 * 365);
     let mut deadline = now.checked_add(invocation.timeout).unwrap_or(never).min(never);
-    let (mut cause, mut asked) = (Cause::Exited, 0);
+    let (mut cause, mut requests) = (Cause::Exited, 0);
     let cancelled = async move {
         if cancel.wait_for(|cancelled| *cancelled).await.is_err() {
             // No sender is left that could cancel.
@@ -215,9 +215,9 @@ async fn attend(
             }
             () = sleep_until(deadline) => {
                 cause = if cause == Cause::Exited { Cause::TimedOut } else { cause };
-                let unkillable = || Error::Unkillable(main.pid().as_raw_nonzero().get());
-                let patience = line.end(main, asked, fed).ok_or_else(unkillable)?;
-                asked += 1;
+                let patience = line.end(main, requests, fed);
+                let patience = patience.ok_or_else(|| Error::Unkillable(main.pid().as_raw_nonzero().get()))?;
+                requests += 1;
                 deadline = tokio::time::Instant::now() + patience;
             }
             () = &mut feeding, if !fed => fed = true,

@@ -43,8 +43,8 @@ pub struct Attendant {
 
 impl Attendant {
     /// Opens the small program beside `program` if it has this version, otherwise `program` itself.
-    pub(crate) fn beside(program: &Path) -> Self {
-        let path = beside(program);
+    pub(crate) fn next_to(program: &Path) -> Self {
+        let path = next_to(program);
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let handle = rustix::fs::open(&path, flags, Mode::empty()).ok().map(Arc::new);
         Self { path, handle }
@@ -95,11 +95,12 @@ pub fn execute(program: &Path, arguments: impl Iterator<Item = OsString>) -> io:
 }
 
 /// Returns the small program beside `program` if it has this version, otherwise `program`.
-fn beside(program: &Path) -> PathBuf {
+fn next_to(program: &Path) -> PathBuf {
     let small = fs::canonicalize(program).map(|program| program.with_file_name(NAME)).ok();
-    let is_ours = |small: &PathBuf| {
-        let said = Command::new(small).arg("--version").env_clear().stdin(Stdio::null()).output();
-        said.is_ok_and(|said| said.status.success() && said.stdout.trim_ascii_end() == VERSION.as_bytes())
-    };
-    small.filter(is_ours).unwrap_or_else(|| program.to_owned())
+    small
+        .filter(|small| {
+            let output = Command::new(small).arg("--version").env_clear().stdin(Stdio::null()).output();
+            output.is_ok_and(|output| output.status.success() && output.stdout.trim_ascii_end() == VERSION.as_bytes())
+        })
+        .unwrap_or_else(|| program.to_owned())
 }

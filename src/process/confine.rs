@@ -50,16 +50,15 @@ fn run(mut arguments: impl Iterator<Item = OsString>, line: &mut UnixStream) -> 
     let (inner, setup): (Inner, ExecSetup) = serde_json::from_slice(&message)?;
     let stdin = supervisor::serving::given(line)?;
     let mut command = setup.command(&program, arguments, stdin);
-    if let Err(error) = Prepared::of(&inner, true).and_then(|mut prepared| prepared.apply()) {
-        let said = in_words(&error).replace('\n', " ");
-        line.write_all(format!("{FAILED}{said}\n").as_bytes())?;
+    if let Err(error) = Prepared::new(&inner, true).and_then(|mut prepared| prepared.apply()) {
+        let reason = in_words(&error).replace('\n', " ");
+        line.write_all(format!("{FAILED}{reason}\n").as_bytes())?;
         return Ok(ExitCode::FAILURE);
     }
     line.write_all(READY.as_bytes())?;
-    let not_started = |error: io::Error| Report::NotStarted(error.raw_os_error().unwrap_or(libc::EINVAL));
     let report = match command.spawn() {
         Ok(mut child) => agent::exit_of(child.wait()?).map_or(Report::Left(None), Report::Ended),
-        Err(error) => not_started(error),
+        Err(error) => Report::NotStarted(error.raw_os_error().unwrap_or(libc::EINVAL)),
     };
     line.write_all(report.write().as_bytes())?;
     Ok(ExitCode::SUCCESS)
@@ -74,9 +73,9 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     /// Prepares it from the message; `below` is true for a process below bubblewrap.
-    pub(crate) fn of(inner: &Inner, below: bool) -> Result<Self, Error> {
+    pub(crate) fn new(inner: &Inner, below: bool) -> Result<Self, Error> {
         if below {
-            inner.held.iter().try_for_each(MountIdentity::stays)?;
+            inner.identities.iter().try_for_each(MountIdentity::stays)?;
             inner.mounted.iter().try_for_each(mount_identity::is_mounted)?;
         }
         let rules =

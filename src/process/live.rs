@@ -26,7 +26,7 @@ pub struct Lives {
 
 /// The latest line of one attempt, with its time.
 pub struct Live {
-    said: Mutex<Said>,
+    latest: Mutex<Said>,
     echo: Option<Arc<Echo>>,
 }
 
@@ -45,8 +45,8 @@ impl Lives {
 
     /// Registers an attempt of an item and replaces an earlier one.
     pub fn begin(&self, item: &ItemId) -> Arc<Live> {
-        let said = Mutex::new(Said { last: String::new(), at: Instant::now() });
-        let live = Arc::new(Live { said, echo: self.echo.get().cloned() });
+        let latest = Mutex::new(Said { last: String::new(), at: Instant::now() });
+        let live = Arc::new(Live { latest, echo: self.echo.get().cloned() });
         locked(&self.running).insert(item.clone(), Arc::clone(&live));
         live
     }
@@ -57,7 +57,7 @@ impl Lives {
     }
 
     /// Returns the running attempt of an item.
-    pub fn of(&self, item: &ItemId) -> Option<Arc<Live>> {
+    pub fn find(&self, item: &ItemId) -> Option<Arc<Live>> {
         locked(&self.running).get(item).cloned()
     }
 
@@ -70,7 +70,7 @@ impl Lives {
 impl Live {
     /// Records activity that may not be shown yet.
     pub fn stir(&self) {
-        locked(&self.said).at = Instant::now();
+        locked(&self.latest).at = Instant::now();
     }
 
     /// Records output without secrets.
@@ -80,19 +80,19 @@ impl Live {
         }
         // A progress bar overwrites its line after each carriage return.
         let lines = bytes.rsplit(|byte| matches!(byte, b'\n' | b'\r'));
-        let shown = lines.map(|line| ansi::without(&String::from_utf8_lossy(&line[..line.len().min(RAW)])));
-        let Some(line) = shown.map(|line| line.trim().to_owned()).find(|line| !line.is_empty()) else { return };
-        locked(&self.said).last = printable::beginning(&line, LONGEST);
+        let lines_shown = lines.map(|line| ansi::without(&String::from_utf8_lossy(&line[..line.len().min(RAW)])));
+        let Some(line) = lines_shown.map(|line| line.trim().to_owned()).find(|line| !line.is_empty()) else { return };
+        locked(&self.latest).last = printable::beginning(&line, LONGEST);
     }
 
     /// Returns the latest line; empty if there is none.
     pub fn last(&self) -> String {
-        locked(&self.said).last.clone()
+        locked(&self.latest).last.clone()
     }
 
     /// Returns how long it has been silent.
     pub fn silent(&self) -> Duration {
-        locked(&self.said).at.elapsed()
+        locked(&self.latest).at.elapsed()
     }
 }
 
@@ -122,6 +122,6 @@ mod tests {
         assert!(live.last().len() <= LONGEST + 3);
         assert!(lives.silent()[0].1 < Duration::from_secs(60));
         lives.end(&item);
-        assert!(lives.of(&item).is_none() && lives.silent().is_empty());
+        assert!(lives.find(&item).is_none() && lives.silent().is_empty());
     }
 }

@@ -75,7 +75,7 @@ impl Report {
 
     /// Parses the output of [`Report::write`], or returns `None` if it is incomplete because the
     /// supervisor died.
-    pub(super) fn read(said: &[u8]) -> Option<Self> {
-        serde_json::from_slice(said.strip_suffix(b"\n")?).ok()
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice(bytes.strip_suffix(b"\n")?).ok()
     }
 }

@@ -166,11 +166,11 @@ impl TranscriptWriter {
                 return Ok(());
             }
         }
-        let kept = usize::try_from(self.room).map_or(bytes.len(), |room| room.min(bytes.len()));
-        let kept = if self.dropped > 0 { 0 } else { kept };
-        self.room -= kept as u64;
-        self.dropped += (bytes.len() - kept) as u64;
-        self.append(&bytes[..kept])
+        let length = usize::try_from(self.room).map_or(bytes.len(), |room| room.min(bytes.len()));
+        let length = if self.dropped > 0 { 0 } else { length };
+        self.room -= length as u64;
+        self.dropped += (bytes.len() - length) as u64;
+        self.append(&bytes[..length])
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {

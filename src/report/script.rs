@@ -102,7 +102,7 @@ pub(super) fn script() -> &'static str {
 
 /// Returns the digest of the script of every page that this program writes.
 pub fn script_hash() -> Digest {
-    Digest::of(script().as_bytes())
+    Digest::compute(script().as_bytes())
 }
 
 /// Returns the text of a module without its imports, and without the word `export`.

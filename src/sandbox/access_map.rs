@@ -79,8 +79,9 @@ impl AccessMap {
     /// Lowers the access to a path without links to at most `access`, and that of entries directly
     /// in it.
     pub(super) fn lower(&mut self, real: &Path, access: Access) {
-        let is_in = |place: &Path| place == real || place.parent() == Some(real) && !place.is_dir();
-        for (_, more) in self.places.iter_mut().filter(|(place, more)| **more > access && is_in(place)) {
+        for (_, more) in self.places.iter_mut().filter(|(place, more)| {
+            **more > access && (place.as_path() == real || place.parent() == Some(real) && !place.is_dir())
+        }) {
             *more = access;
         }
         if self.access(real) > access {
@@ -91,17 +92,28 @@ impl AccessMap {
     /// Makes a path the attempt's own, and writable. Hidden entries below it do not exist there,
     /// entries with the access of their folder become part of it, and other entries stay.
     pub(super) fn make_own(&mut self, real: &Path) {
-        let above = |place: &Path| place.ancestors().skip(1).find_map(|above| self.places.get(above));
-        let is_part = |(place, access): &(&PathBuf, &Access)| *place != real && above(place) == Some(*access);
-        let parts: Vec<PathBuf> = self.at_or_below(real).filter(is_part).map(|(place, _)| place.clone()).collect();
+        let parts: Vec<PathBuf> = self
+            .at_or_below(real)
+            .filter(|(place, access)| {
+                *place != real && place.ancestors().skip(1).find_map(|above| self.places.get(above)) == Some(*access)
+            })
+            .map(|(place, _)| place.clone())
+            .collect();
         self.remove(&parts);
         self.places.insert(real.to_owned(), Access::Write);
         self.own.insert(real.to_owned());
-        let gives = |path: &&Path| self.places.get(*path).is_some_and(|access| *access != Access::Hidden);
-        let is_moot = |(place, access): &(&PathBuf, &Access)| {
-            **access == Access::Hidden && place.ancestors().skip(1).find(gives) == Some(real)
-        };
-        let moot: Vec<PathBuf> = self.at_or_below(real).filter(is_moot).map(|(place, _)| place.clone()).collect();
+        let moot: Vec<PathBuf> = self
+            .at_or_below(real)
+            .filter(|(place, access)| {
+                **access == Access::Hidden
+                    && place
+                        .ancestors()
+                        .skip(1)
+                        .find(|path| self.places.get(*path).is_some_and(|own_access| *own_access != Access::Hidden))
+                        == Some(real)
+            })
+            .map(|(place, _)| place.clone())
+            .collect();
         self.remove(&moot);
     }
 
@@ -292,23 +304,24 @@ mod tests {
     /// Returns maps with places in each other, beside each other, and with names that begin alike.
     fn maps() -> Vec<AccessMap> {
         let paths = ["/", "/a", "/a/b", "/a/b/c", "/a/b/d/e", "/a-b", "/a/b-c", "/a.b/c", "/b/a", "/b/a/c"];
-        let of = |seed: usize| {
-            let mut map = AccessMap::default();
-            for (n, path) in paths.iter().enumerate() {
-                let access = match (seed / [1, 7, 49, 343][n % 4] + n * seed) % 5 {
-                    0 => Access::Hidden,
-                    1 | 2 => Access::Read,
-                    3 => Access::Write,
-                    _ => continue,
-                };
-                map.places.insert(path.into(), access);
-                if access == Access::Write && n % 2 == 0 {
-                    map.own.insert(path.into());
+        (1..200)
+            .map(|seed| {
+                let mut map = AccessMap::default();
+                for (n, path) in paths.iter().enumerate() {
+                    let access = match (seed / [1, 7, 49, 343][n % 4] + n * seed) % 5 {
+                        0 => Access::Hidden,
+                        1 | 2 => Access::Read,
+                        3 => Access::Write,
+                        _ => continue,
+                    };
+                    map.places.insert(path.into(), access);
+                    if access == Access::Write && n % 2 == 0 {
+                        map.own.insert(path.into());
+                    }
                 }
-            }
-            map
-        };
-        (1..200).map(of).collect()
+                map
+            })
+            .collect()
     }
 
     #[test]
@@ -358,7 +371,7 @@ mod tests {
         let around = Surroundings { worked: vec![shared.clone()], ..Surroundings::default() };
         let path = shared.join("deep/in/file");
         let more = More { readable: vec![path.clone(), shared.join("deep/in")], ..More::default() };
-        let policy = ExecutorPolicy::of(&around, &more).expect("nothing is refused");
+        let policy = ExecutorPolicy::new(&around, &more).expect("nothing is refused");
         fs::rename(shared.join("deep"), top.join("was")).expect("the folder is moved");
         symlink(top.join("was"), shared.join("deep")).expect("a link is made");
         for led in [policy.map.clone().resolve(&path), policy.map.follow(&path)] {

@@ -95,8 +95,8 @@ pub(crate) struct Caches {
 impl Caches {
     /// Finds the caches that a map makes readable; `home` has no links in its path.
     pub(super) fn find(map: &AccessMap, around: &Surroundings, more: &More, home: &Path) -> Self {
-        let asked = more.readable.iter().chain(&more.writable).filter_map(|path| fs::canonicalize(path).ok());
-        let asked: Vec<PathBuf> = asked.collect();
+        let configured = more.readable.iter().chain(&more.writable).filter_map(|path| fs::canonicalize(path).ok());
+        let configured: Vec<PathBuf> = configured.collect();
         let paths: BTreeSet<&str> = TOOLS.caches.iter().map(|place| place.path).collect();
         let mut found = Self {
             has_java: java::is_there(around),
@@ -110,15 +110,16 @@ impl Caches {
             let moved = lines().find_map(|place| place.moved(|name| around.variable(name)).next());
             let moved = moved.or_else(|| around.moved(path));
             let real = fs::canonicalize(moved.unwrap_or_else(|| home.join(path))).ok();
-            let is_asked =
-                |real: &PathBuf| map.access(real) == Access::Write || asked.iter().any(|asked| asked.starts_with(real));
-            if real.as_ref().is_some_and(is_asked) {
+            if real.as_ref().is_some_and(|path_asked| {
+                map.access(path_asked) == Access::Write
+                    || configured.iter().any(|configured| configured.starts_with(path_asked))
+            }) {
                 continue;
             }
             found.known.insert(path.into());
             let place = real.filter(|real| real.is_dir() && map.access(real) == Access::Read);
-            let variables = lines().filter_map(|place| {
-                let (name, below) = place.variable?;
+            let variables = lines().filter_map(|variable_place| {
+                let (name, below) = variable_place.variable?;
                 let depth = Path::new(below).components().count();
                 let usual = Path::new(path).ancestors().nth(depth)?;
                 Some((name, usual.to_owned(), around.variable(name).is_some()))
@@ -185,8 +186,8 @@ impl Caches {
     fn private_folders(&self, tree: &Path) -> impl Iterator<Item = (&Path, Option<&Path>)> {
         let has_some = self.all.iter().any(|cache| cache.given == Given::Copied { if_needed: true });
         let needed = if has_some { needed(tree) } else { BTreeSet::new() };
-        let apart = self.all.iter().filter(|cache| cache.given != Given::Over);
-        apart.filter_map(move |cache| {
+        let private = self.all.iter().filter(|cache| cache.given != Given::Over);
+        private.filter_map(move |cache| {
             let is_copied = match cache.given {
                 Given::Copied { if_needed } => !if_needed || needed.contains(&*cache.below),
                 Given::Empty | Given::Over => false,
@@ -200,13 +201,13 @@ impl Caches {
     /// outside for something that the worker has elsewhere, and the last one of each cache that was
     /// copied or omitted.
     pub(super) fn variables(&self) -> BTreeMap<&'static str, PathBuf> {
-        let apart = self.all.iter().filter(|cache| cache.given != Given::Over);
-        let named = apart.flat_map(|cache| {
+        let private = self.all.iter().filter(|cache| cache.given != Given::Over);
+        let variables = private.flat_map(|cache| {
             let last = cache.variables.last().filter(|_| cache.place.is_some());
             let set = cache.variables.iter().filter(|(_, _, is_set)| *is_set);
             set.chain(last).map(|(name, below, _)| (*name, below.clone()))
         });
-        named.chain(self.has_java.then(|| ("GRADLE_USER_HOME", ".gradle".into()))).collect()
+        variables.chain(self.has_java.then(|| ("GRADLE_USER_HOME", ".gradle".into()))).collect()
     }
 
     /// Returns the caches that are too large to copy, so that workers lack them.
@@ -218,8 +219,12 @@ impl Caches {
 impl Confinement {
     /// Returns the links of a private home with their targets.
     pub fn at_home(&self) -> Vec<(PathBuf, PathBuf)> {
-        let own = |(below, place): (&Path, &Path)| (below.to_owned(), place.to_owned());
-        self.reach.at_home.iter().cloned().chain(self.reach.caches.linked().map(own)).collect()
+        self.reach
+            .at_home
+            .iter()
+            .cloned()
+            .chain(self.reach.caches.linked().map(|(below, place)| (below.to_owned(), place.to_owned())))
+            .collect()
     }
 
     /// Returns the cache folders of a private home, with the cache that each is a copy of for a
@@ -240,8 +245,13 @@ impl Confinement {
         if !self.hides(path) {
             return Some(content.to_owned());
         }
-        let is_settings = |(_, place): &(&str, PathBuf)| fs::canonicalize(place).is_ok_and(|real| real == path);
-        let text = self.reach.caches.settings.iter().any(is_settings).then(|| std::str::from_utf8(content).ok());
+        let text = self
+            .reach
+            .caches
+            .settings
+            .iter()
+            .any(|(_, place)| fs::canonicalize(place).is_ok_and(|real| real == path))
+            .then(|| std::str::from_utf8(content).ok());
         text.flatten().and_then(settings::harmless_part).map(String::into_bytes)
     }
 
@@ -292,10 +302,12 @@ impl Confinement {
     /// Returns remarks for people about the files that workers get here.
     pub fn remarks(&self) -> Vec<String> {
         let tmp = if self.has_own_tmp() {
-            let is_taken = |place: &&str| Path::new(place).is_dir() && !self.reach.map.is_free(Path::new(place));
-            let taken: Vec<&str> = TEMPORARY.into_iter().filter(is_taken).collect();
+            let unwritable: Vec<&str> = TEMPORARY
+                .into_iter()
+                .filter(|place| Path::new(place).is_dir() && !self.reach.map.is_free(Path::new(place)))
+                .collect();
             let because = "of which a folder of PATH or a setting gives a part";
-            (!taken.is_empty()).then(|| format!("workers cannot write to {}, {because}", taken.join(" and ")))
+            (!unwritable.is_empty()).then(|| format!("workers cannot write to {}, {because}", unwritable.join(" and ")))
         } else {
             Some("without bubblewrap workers cannot write to /tmp and /var/tmp".to_owned())
         };
@@ -306,14 +318,14 @@ impl Confinement {
     /// Describes unreadable settings files above the worktrees, or returns `None`.
     fn kept_above(&self) -> Option<String> {
         let ExecutorPolicy { map, trees, .. } = &*self.reach;
-        let kept = self.hidden(map).kept(trees);
-        let kept: Vec<String> = kept.iter().map(|file| file.display().to_string()).collect();
-        (!kept.is_empty()).then(|| {
+        let files = self.hidden(map).secret_files(trees);
+        let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        (!files.is_empty()).then(|| {
             format!(
                 "workers cannot read {}, which may hold a credential: tools that read settings in every folder above a \
                  worktree fail there; move the credential to another file, or set `handoff.workspace.root` to a folder \
                  elsewhere",
-                kept.join(", ")
+                files.join(", ")
             )
         })
     }
@@ -336,12 +348,16 @@ impl Confinement {
 /// Returns the caches that a worktree needs, judged by its file names.
 fn needed(tree: &Path) -> BTreeSet<&'static Path> {
     let mut needed = BTreeSet::new();
-    let note = |path: &Path, meta: &fs::Metadata| {
-        let name = path.file_name().filter(|_| meta.is_file());
-        needed.extend(name.into_iter().flat_map(|name| TOOLS.needed_by(name)).map(Path::new));
-        false
-    };
-    search(tree, MOST_NAMES, note, |_| false);
+    search(
+        tree,
+        MOST_NAMES,
+        |path: &Path, meta: &fs::Metadata| {
+            let name = path.file_name().filter(|_| meta.is_file());
+            needed.extend(name.into_iter().flat_map(|name| TOOLS.needed_by(name)).map(Path::new));
+            false
+        },
+        |_| false,
+    );
     needed
 }
 
@@ -349,8 +365,8 @@ fn needed(tree: &Path) -> BTreeSet<&'static Path> {
 fn size(folder: &Path, most: Size) -> Option<Size> {
     let mut size = Size { bytes: 0, files: 0 };
     let mut left = vec![folder.to_owned()];
-    while let Some(folder) = left.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+    while let Some(current) = left.pop() {
+        for entry in fs::read_dir(current).into_iter().flatten().flatten() {
             let Ok(meta) = entry.metadata() else { continue };
             size.bytes += if meta.is_file() { meta.len() } else { 0 };
             size.files += 1;

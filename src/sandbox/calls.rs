@@ -317,8 +317,8 @@ fn owners() -> Result<Rules, Error> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     let mut rules = Rules::new();
     for (call, argument) in OWNERS {
-        for (argument, own) in [(*argument, user), (argument + 1, group)] {
-            let others = [own.into(), UNCHANGED].map(|id| condition(argument, SeccompCmpOp::Ne, id));
+        for (position, own) in [(*argument, user), (argument + 1, group)] {
+            let others = [own.into(), UNCHANGED].map(|id| condition(position, SeccompCmpOp::Ne, id));
             let others = others.into_iter().collect::<Result<Vec<_>, Error>>()?;
             rules.entry(*call).or_default().push(SeccompRule::new(others)?);
         }

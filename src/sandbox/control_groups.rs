@@ -65,15 +65,19 @@ impl<'a> Mounted<'a> {
     /// Returns the folder of the process's group, or the mount's own if that is not below it.
     fn own(&self, groups: &str) -> PathBuf {
         let mut groups = groups.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
-        let has = |controller: &str| self.options.split(',').any(|option| option == controller);
         let group = groups.find(|(controllers, _)| match self.kind {
-            VERSION_1 => !controllers.is_empty() && controllers.split(',').all(has),
+            VERSION_1 => {
+                !controllers.is_empty()
+                    && controllers
+                        .split(',')
+                        .all(|controller| self.options.split(',').any(|option| option == controller))
+            }
             _ => controllers.is_empty(),
         });
         let below = group.and_then(|(_, path)| Path::new(path).strip_prefix(self.root).ok());
         // A group outside of a namespace is named with `..`, which leads out of the hierarchy here.
         let found = below.filter(|below| below.components().all(|part| matches!(part, Component::Normal(_))));
-        let found = found.map(|below| self.place.join(below));
+        let found = found.map(|child| self.place.join(child));
         found.filter(|folder| folder.is_dir()).unwrap_or_else(|| self.place.to_owned())
     }
 }

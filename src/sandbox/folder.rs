@@ -99,10 +99,7 @@ impl Folder {
     /// Iterates over its entries and their types. A worker's folder may be too large to collect.
     pub(crate) fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<(Vec<u8>, FileType)>>> {
         let entries = rustix::fs::Dir::read_from(&self.0)?;
-        let is_own = |entry: &rustix::io::Result<DirEntry>| {
-            entry.as_ref().is_ok_and(|entry| matches!(entry.file_name().to_bytes(), b"." | b".."))
-        };
-        Ok(entries.filter(move |entry| !is_own(entry)).map(|entry| {
+        Ok(entries.filter(move |entry| !is_dot_entry(entry)).map(|entry| {
             let entry = entry?;
             let kind = match entry.file_type() {
                 // Some file systems do not report the type.
@@ -140,6 +137,11 @@ impl Folder {
     pub(crate) fn empty(&self) -> io::Result<()> {
         removal::empty(self.0.as_fd())
     }
+}
+
+/// Returns true for the folder itself and for its parent.
+fn is_dot_entry(entry: &rustix::io::Result<DirEntry>) -> bool {
+    entry.as_ref().is_ok_and(|entry| matches!(entry.file_name().to_bytes(), b"." | b".."))
 }
 
 impl AsFd for Folder {

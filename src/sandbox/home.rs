@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::access_map::{Access, AccessMap};
 use super::policy::Surroundings;
-use super::tools::{Place, TOOLS};
+use super::tools::TOOLS;
 
 /// Returns the places in a private home directory with their targets. Replaces a folder around
 /// caches by its entries without the caches: the private home has its own folders there, in which
@@ -24,12 +24,12 @@ pub(super) fn at_home(
     });
     let all = reached.map(|(place, _)| place.to_owned()).chain(links);
     let moved = moved(map, around);
-    let is_moved = |below: &Path| moved.iter().any(|(tool, _)| below.starts_with(tool));
     let mut found: Vec<(PathBuf, PathBuf)> = Vec::new();
     for path in all {
-        let usual = || path.strip_prefix(home).ok().map(Path::to_owned);
-        let Some(below) = around.usual(&path).or_else(usual) else { continue };
-        if !below.as_os_str().is_empty() && !is_moved(&below) {
+        let Some(below) = around.usual(&path).or_else(|| path.strip_prefix(home).ok().map(Path::to_owned)) else {
+            continue;
+        };
+        if !below.as_os_str().is_empty() && !moved.iter().any(|(tool, _)| below.starts_with(tool)) {
             found.push((below, path));
         }
     }
@@ -50,16 +50,20 @@ pub(super) fn at_home(
 /// Returns the tools that a variable moves along with their caches. Workers get that variable with
 /// the tool's usual place in their own home.
 fn moved(map: &AccessMap, around: &Surroundings) -> Vec<(PathBuf, PathBuf)> {
-    let moves_cache = |tool: &&Place| {
-        let name = tool.variable.map(|(name, _)| name);
-        name.is_some() && TOOLS.caches.iter().any(|cache| cache.variable.map(|(name, _)| name) == name)
-    };
-    let place = |tool: &Place| {
-        let moved = tool.moved(|name| around.variable(name)).next()?;
-        let is_given = fs::canonicalize(&moved).is_ok_and(|real| map.access(&real) != Access::Hidden);
-        is_given.then(|| (PathBuf::from(tool.path), moved))
-    };
-    TOOLS.tools.iter().filter(moves_cache).filter_map(place).collect()
+    TOOLS
+        .tools
+        .iter()
+        .filter(|tool| {
+            let name = tool.variable.map(|(name, _)| name);
+            name.is_some()
+                && TOOLS.caches.iter().any(|cache| cache.variable.map(|(variable_name, _)| variable_name) == name)
+        })
+        .filter_map(|tool| {
+            let moved = tool.moved(|name| around.variable(name)).next()?;
+            let is_given = fs::canonicalize(&moved).is_ok_and(|real| map.access(&real) != Access::Hidden);
+            is_given.then(|| (PathBuf::from(tool.path), moved))
+        })
+        .collect()
 }
 
 /// Adds a place below a home directory, or its entries if a cache lies below it.
@@ -78,9 +82,9 @@ fn take_apart(
     match fs::read_dir(&path) {
         Ok(entries) if holds_cache && is_read => {
             for entry in entries.flatten() {
-                let (below, path) = (below.join(entry.file_name()), entry.path());
-                if fs::canonicalize(&path).is_ok_and(|real| map.access(&real) != Access::Hidden) {
-                    take_apart(map, below, path, caches, parts);
+                let (below, child) = (below.join(entry.file_name()), entry.path());
+                if fs::canonicalize(&child).is_ok_and(|real| map.access(&real) != Access::Hidden) {
+                    take_apart(map, below, child, caches, parts);
                 }
             }
         }

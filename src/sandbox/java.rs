@@ -26,8 +26,8 @@ pub(super) struct Own<'a> {
 
 /// Returns true if Java or a program that includes it is installed.
 pub(super) fn is_there(around: &Surroundings) -> bool {
-    let is_in_path = || around.path.iter().any(|folder| PROGRAMS.iter().any(|program| folder.join(program).exists()));
-    around.variable("JAVA_HOME").is_some() || is_in_path()
+    around.variable("JAVA_HOME").is_some()
+        || around.path.iter().any(|folder| PROGRAMS.iter().any(|program| folder.join(program).exists()))
 }
 
 /// Returns variables that pass Java a home directory and a temporary folder. Keeps the options in
@@ -35,19 +35,30 @@ pub(super) fn is_there(around: &Surroundings) -> bool {
 ///
 /// Omits a path with a space: most of these programs would split it.
 pub(super) fn options(own: &Own<'_>, env: &BTreeMap<String, OsString>) -> Vec<(&'static str, OsString)> {
-    let property = |name: &str, path: Option<&Path>| {
-        let is_one_word = |path: &&Path| !path.as_os_str().as_encoded_bytes().iter().any(u8::is_ascii_whitespace);
-        Some([OsStr::new(name), path.filter(is_one_word)?.as_os_str()].into_iter().collect::<OsString>())
-    };
     let common = [property("-Duser.home=", own.home), property("-Djava.io.tmpdir=", own.tmp)];
     let daemons = property("-Dorg.gradle.daemon.registry.base=", own.daemons);
-    let with = |name: &'static str| {
-        let ours: Vec<&OsString> = common.iter().chain((name == "GRADLE_OPTS").then_some(&daemons)).flatten().collect();
-        let given = env.get(name).filter(|given| !given.is_empty());
-        let all: Vec<OsString> = given.into_iter().chain(ours.iter().copied()).cloned().collect();
-        (!ours.is_empty()).then(|| (name, all.join(OsStr::new(" "))))
-    };
-    OPTIONS.into_iter().filter_map(with).collect()
+    OPTIONS
+        .into_iter()
+        .filter_map(|name| {
+            let ours: Vec<&OsString> =
+                common.iter().chain((name == "GRADLE_OPTS").then_some(&daemons)).flatten().collect();
+            let given = env.get(name).filter(|given| !given.is_empty());
+            let all: Vec<OsString> = given.into_iter().chain(ours.iter().copied()).cloned().collect();
+            (!ours.is_empty()).then(|| (name, all.join(OsStr::new(" "))))
+        })
+        .collect()
+}
+
+/// Returns an option of Java, unless a space is in its path.
+fn property(name: &str, path: Option<&Path>) -> Option<OsString> {
+    Some(
+        [
+            OsStr::new(name),
+            path.filter(|path| !path.as_os_str().as_encoded_bytes().iter().any(u8::is_ascii_whitespace))?.as_os_str(),
+        ]
+        .into_iter()
+        .collect::<OsString>(),
+    )
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@
 //! (`process::confine`): by itself, in the supervisor's child, or, below bubblewrap, by a process
 //! of this program that starts it. `policy` decides what is reachable, as an `access_map`.
 
-mod above;
 mod access_map;
 mod caches;
 #[cfg(target_os = "linux")]
@@ -22,9 +21,9 @@ pub(crate) mod files;
 pub(crate) mod folder;
 mod home;
 mod java;
+mod line_paths;
 pub(crate) mod mount_identity;
 mod mounts;
-mod named;
 mod outside;
 pub(crate) mod overlay;
 mod policy;
@@ -38,6 +37,7 @@ mod scratch;
 mod secrets;
 mod servers;
 mod settings;
+mod settings_above;
 mod shared_memory;
 mod tools;
 
@@ -47,7 +47,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use caches::{HiddenInCache, MOST_COPIED, Size};
-pub use named::named_in;
+pub use line_paths::named_in;
 pub use policy::{Missing, More, Surroundings, folders};
 pub use private_copies::PrivateCopy;
 pub use scratch::Scratch;
@@ -169,13 +169,13 @@ impl Sandbox {
 
     /// Returns the confinement for an executor, or `None`. Fails if it cannot be enforced here.
     pub fn confine(&self, more: &More, network: Network) -> Result<Option<Confinement>, Refused> {
-        if more.asked == Asked::None {
+        if more.mode == Asked::None {
             return if network == Network::Any { Ok(None) } else { Err(Refused::Unconfined(network)) };
         }
-        if more.asked.insists()
+        if more.mode.insists()
             && let Some(why) = self.missing()
         {
-            return Err(Refused::Missing(more.asked, why));
+            return Err(Refused::Missing(more.mode, why));
         }
         let shut = match network {
             Network::Any => true,
@@ -206,7 +206,7 @@ impl Sandbox {
         if let Some(reach) = known.get(more) {
             return Ok(Arc::clone(reach));
         }
-        let mut reach = ExecutorPolicy::of(&self.around, more)?;
+        let mut reach = ExecutorPolicy::new(&self.around, more)?;
         reach.caches.decide(self);
         let reach = Arc::new(reach);
         if self.bwrap.is_some()
@@ -267,7 +267,7 @@ impl Confinement {
         let refused = refused.or(unlaid);
         let shared = self.shared_memory(&map, memory);
         let Layers { landlock, seccomp, .. } = self.layers;
-        let mut held = Vec::new();
+        let mut identities = Vec::new();
         let words = self.bwrap.as_ref().map(|bwrap| {
             let homes: Vec<PathBuf> = self.reach.home.iter().cloned().collect();
             let mounts = Mounts {
@@ -279,8 +279,8 @@ impl Confinement {
                 shared: memory.filter(|_| self.mounts_shared),
                 landlock: landlock.is_some(),
             };
-            let (arguments, seen) = mounts::arguments(&mounts);
-            held = seen;
+            let (arguments, mounted) = mounts::arguments(&mounts);
+            identities = mounted;
             std::iter::once(Word::from(bwrap)).chain(arguments).collect()
         });
         let Over { mounted, overlays, .. } = over;
@@ -288,7 +288,7 @@ impl Confinement {
             words,
             overlays,
             shared,
-            inner: Inner { landlock, given, held, mounted, seccomp, network: self.network },
+            inner: Inner { landlock, given, identities, mounted, seccomp, network: self.network },
             refused,
         }
     }
@@ -301,8 +301,10 @@ impl Confinement {
         let mut given = self.reach.given.clone();
         if own.frozen {
             map.freeze();
-            let shared = |path: &Word| AsRef::<Path>::as_ref(path) == Path::new(default_paths::SHARED_MEMORY);
-            for (_, access) in given.iter_mut().filter(|(path, _)| !shared(path)) {
+            for (_, access) in given
+                .iter_mut()
+                .filter(|(path, _)| AsRef::<Path>::as_ref(path) != Path::new(default_paths::SHARED_MEMORY))
+            {
                 *access = (*access).min(Access::Read);
             }
         }
@@ -323,17 +325,20 @@ impl Confinement {
     fn link(&self, linked: &[&Path], map: &mut AccessMap, given: &mut Vec<(Word, Access)>) -> Option<String> {
         for path in linked {
             let Some(Led { real, is_there: true, planted }) = map.resolve(path) else { continue };
-            let said = |why: String| Some(format!("{}, which is linked into worktrees, {why}", path.display()));
+            let refusal = |why: String| Some(format!("{}, which is linked into worktrees, {why}", path.display()));
             if let Some(link) = planted {
-                return said(format!("leads through {}, a link that a worker may have put there", link.display()));
+                return refusal(format!("leads through {}, a link that a worker may have put there", link.display()));
             }
-            if map.hidden_by(&real).is_some_and(|place| !self.reach.apart.iter().any(|apart| apart == place)) {
-                return said(format!("leads to {}, which no worker reaches", real.display()));
+            if map
+                .hidden_by(&real)
+                .is_some_and(|place| !self.reach.homes_and_trees.iter().any(|closed| closed == place))
+            {
+                return refusal(format!("leads to {}, which no worker reaches", real.display()));
             }
             if map.access(&real) == Access::Hidden
                 && let Err(why) = self.give(&real, map, given)
             {
-                return said(format!("leads to {}, {why}", real.display()));
+                return refusal(format!("leads to {}, {why}", real.display()));
             }
         }
         None
@@ -381,4 +386,4 @@ errors! {
 }
 
 #[cfg(all(test, target_os = "linux"))]
-mod agreement;
+mod layer_agreement;

@@ -27,11 +27,11 @@ pub(crate) struct MountIdentity {
 impl MountIdentity {
     /// Identifies the file at a path. Fails if the path contains a link.
     pub(crate) fn at(path: &Path) -> io::Result<Self> {
-        Self::of(path.into(), &open(path)?)
+        Self::read(path.into(), &open(path)?)
     }
 
     /// Identifies an open file. Fails if it is a link.
-    fn of(path: Word, opened: &OwnedFd) -> io::Result<Self> {
+    fn read(path: Word, opened: &OwnedFd) -> io::Result<Self> {
         let stat = rustix::fs::fstat(opened)?;
         if FileType::from_raw_mode(stat.st_mode).is_symlink() {
             return Err(io::Error::other("a link lies there"));
@@ -56,10 +56,9 @@ impl MountIdentity {
 
     /// Opens it. Fails if it was replaced.
     pub(crate) fn open(&self) -> Result<OwnedFd, Changed> {
-        let changed = || Changed(self.path.clone());
-        let opened = open(self.path.as_ref()).map_err(|_| changed())?;
-        let now = Self::of(self.path.clone(), &opened).map_err(|_| changed())?;
-        if self.is(&now) { Ok(opened) } else { Err(changed()) }
+        let opened = open(self.path.as_ref()).map_err(|_| Changed(self.path.clone()))?;
+        let now = Self::read(self.path.clone(), &opened).map_err(|_| Changed(self.path.clone()))?;
+        if self.is(&now) { Ok(opened) } else { Err(Changed(self.path.clone())) }
     }
 
     /// Fails if it was replaced or a link leads elsewhere.
@@ -98,15 +97,14 @@ pub(crate) fn open_folder(path: &Path) -> io::Result<OwnedFd> {
 /// Fails unless a path without links is a mount point.
 pub(crate) fn is_mounted(path: &Word) -> Result<(), Changed> {
     use rustix::fs::{AtFlags, StatxAttributes, StatxFlags, statx};
-    let changed = || Changed(path.clone());
     let opened = match open(path.as_ref()) {
         Ok(opened) => opened,
         // Unreachable for the worker too.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
-        Err(_) => return Err(changed()),
+        Err(_) => return Err(Changed(path.clone())),
     };
-    let stat = statx(opened, "", AtFlags::EMPTY_PATH, StatxFlags::empty()).map_err(|_| changed())?;
-    if stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) { Ok(()) } else { Err(changed()) }
+    let stat = statx(opened, "", AtFlags::EMPTY_PATH, StatxFlags::empty()).map_err(|_| Changed(path.clone()))?;
+    if stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) { Ok(()) } else { Err(Changed(path.clone())) }
 }
 
 /// A path leads to another file than before.

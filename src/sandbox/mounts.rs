@@ -44,7 +44,7 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<Word>, Vec<MountIdentity>) 
     let mut say = Words(Vec::new());
     say.add_namespaces(mounts.network);
     say.add_kernel_files(mounts.shared);
-    let (held, closed) = say.add_places(mounts);
+    let (identities, closed) = say.add_places(mounts);
     say.add_links(mounts.map);
     say.add_empty_folders(mounts);
     if let Some(program) = mounts.program {
@@ -57,7 +57,7 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<Word>, Vec<MountIdentity>) 
     // A folder without workers' files; the command changes to its own folder.
     say.one("--chdir", Path::new("/"));
     say.word("--");
-    (say.0, held)
+    (say.0, identities)
 }
 
 /// Returns the granted folder of the machine that would cover the place of this program inside: a
@@ -113,9 +113,8 @@ impl Words {
     /// Adds the places of the map. Returns the files expected there, and the empty folders over
     /// hidden ones.
     fn add_places<'m>(&mut self, mounts: &Mounts<'m>) -> (Vec<MountIdentity>, Vec<&'m Path>) {
-        let mut held = Vec::new();
+        let mut identities = Vec::new();
         let mut closed: Vec<&'m Path> = Vec::new();
-        let is_read_only = |place: &Path| place.parent().is_some_and(|above| mounts.map.access(above) == Access::Read);
         // After each mount bubblewrap reads the list of all mounts, and a recursive one here can
         // add many.
         let (last, first): (Vec<_>, Vec<_>) = mounts.map.places().partition(|(place, _)| place.starts_with(KERNEL));
@@ -135,8 +134,8 @@ impl Words {
             let is_device = place.starts_with("/dev") && !place.is_dir() && !place.is_file();
             if access != Access::Hidden && !is_device {
                 // A path that disappeared or became a link is simply missing inside.
-                let Ok(seen) = MountIdentity::at(place) else { continue };
-                held.push(seen);
+                let Ok(identity) = MountIdentity::at(place) else { continue };
+                identities.push(identity);
             }
             match access {
                 Access::Read | Access::Write if is_device => self.two("--dev-bind", place, place),
@@ -148,7 +147,7 @@ impl Words {
                 // start.
                 Access::Hidden
                     if mounts.landlock
-                        && is_read_only(place)
+                        && place.parent().is_some_and(|above| mounts.map.access(above) == Access::Read)
                         && !mounts.over.holds(place)
                         && (place.is_file() || place.starts_with(SETTINGS)) => {}
                 Access::Hidden if place.is_dir() => {
@@ -159,7 +158,7 @@ impl Words {
                 Access::Hidden => self.two("--ro-bind", Path::new("/dev/null"), place),
             }
         }
-        (held, closed)
+        (identities, closed)
     }
 
     /// Adds a folder with the worker's own control groups alone.

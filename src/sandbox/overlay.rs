@@ -40,7 +40,7 @@ pub(crate) struct Overlay {
 
 impl Overlay {
     /// Describes overlay number `n` of an attempt with the cache folder `scratch`.
-    pub(super) fn of(scratch: &Path, n: usize, lower: &Path) -> io::Result<Self> {
+    pub(super) fn new(scratch: &Path, n: usize, lower: &Path) -> io::Result<Self> {
         let [upper, work, on] = folders(scratch, n).map(|folder| Word::from(&folder));
         Ok(Self { lower: MountIdentity::at(lower)?, upper, work, on })
     }
@@ -72,8 +72,8 @@ impl Overlay {
         const KIND: &CStr = c"overlay";
         let failed = |error| Error::Mount(AsRef::<Path>::as_ref(self.lower.path()).to_owned(), error);
         let lower = self.lower.open()?;
-        let ours = |path: &Word| ours(path).map_err(failed);
-        let (upper, work, on) = (ours(&self.upper)?, ours(&self.work)?, ours(&self.on)?);
+        let (upper, work, on) =
+            (ours(&self.upper).map_err(failed)?, ours(&self.work).map_err(failed)?, ours(&self.on).map_err(failed)?);
         let options = format!("lowerdir={},upperdir={},workdir={},userxattr", way(&lower), way(&upper), way(&work));
         let options = CString::new(options).expect("numbers hold no zero byte");
         let flags = MountFlags::NODEV | MountFlags::NOSUID;
@@ -128,7 +128,7 @@ pub(super) fn try_out(arguments: &mut impl Iterator<Item = OsString>) -> Option<
     let scratch = PathBuf::from(arguments.next()?);
     enter().ok()?;
     let works = |(n, lower): (usize, OsString)| {
-        let overlay = Overlay::of(&scratch, n, Path::new(&lower)).ok()?;
+        let overlay = Overlay::new(&scratch, n, Path::new(&lower)).ok()?;
         for folder in folders(&scratch, n) {
             fs::create_dir_all(folder).ok()?;
         }

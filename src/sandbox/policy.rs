@@ -14,7 +14,7 @@ use super::access_map::{Access, AccessMap};
 use super::caches::Caches;
 use super::default_paths::{SELF_INSTALLED, SETTINGS, SHARED_MEMORY, SYSTEM, SYSTEM_FILES, SYSTEM_SECRETS};
 use super::home::at_home;
-use super::named::is_led_away;
+use super::line_paths::is_led_away;
 use super::programs::Programs;
 use super::resolve::Led;
 use super::secrets::{MOST_LOOKED, OTHERS, bit_for_others, is_secret, kept_by_mode, peoples_homes, secrets_of, umask};
@@ -56,7 +56,7 @@ pub struct Surroundings {
     /// The folder of all worktrees.
     pub trees: PathBuf,
     /// Files that we may read and most users may not. Empty until the folders are searched.
-    pub kept: Vec<PathBuf>,
+    pub private_files: Vec<PathBuf>,
 }
 
 impl Surroundings {
@@ -68,9 +68,10 @@ impl Surroundings {
         let folders = SELF_INSTALLED.map(|folder| (folder, bit, MOST_LOOKED));
         let folders = std::iter::once((SETTINGS, settings, usize::MAX)).chain(folders);
         let worked = &self.worked;
-        self.kept = thread::scope(|scope| {
-            let kept = |(folder, bits, most)| scope.spawn(move || kept_by_mode(Path::new(folder), bits, most, worked));
-            let searches: Vec<_> = folders.map(kept).collect();
+        self.private_files = thread::scope(|scope| {
+            let searches: Vec<_> = folders
+                .map(|(folder, bits, most)| scope.spawn(move || kept_by_mode(Path::new(folder), bits, most, worked)))
+                .collect();
             searches.into_iter().flat_map(joined).collect()
         });
     }
@@ -98,7 +99,8 @@ impl Surroundings {
 #[serde(deny_unknown_fields)]
 pub struct More {
     /// The requested level of confinement.
-    pub asked: Asked,
+    #[serde(rename = "asked")]
+    pub mode: Asked,
     /// The kind of home directory.
     pub home: Home,
     /// Absolute readable paths.
@@ -106,7 +108,8 @@ pub struct More {
     /// Absolute writable paths.
     pub writable: Vec<PathBuf>,
     /// Files that the configured command lines name.
-    pub named: Vec<PathBuf>,
+    #[serde(rename = "named")]
+    pub line_paths: Vec<PathBuf>,
     /// Folders and files of which each attempt gets a private copy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub private: Vec<PrivateCopy>,
@@ -120,7 +123,7 @@ impl More {
 
     /// Returns true if a setting names the path itself.
     fn names(&self, path: &Path) -> bool {
-        self.readable.iter().chain(&self.writable).any(|named| named == path)
+        self.readable.iter().chain(&self.writable).any(|given| given == path)
     }
 
     /// Returns the name of the setting that grants a folder without links in its path.
@@ -153,7 +156,7 @@ pub(crate) struct ExecutorPolicy {
     pub(super) trees: PathBuf,
     /// Home directories and work trees, which are hidden, but of which parts may be linked into
     /// worktrees.
-    pub(super) apart: Vec<PathBuf>,
+    pub(super) homes_and_trees: Vec<PathBuf>,
     /// Secrets in home directories that no setting names, existing or not.
     pub(super) secrets: Vec<PathBuf>,
     /// True if other workers may write somewhere in it, or if it includes places that everyone may
@@ -164,18 +167,19 @@ pub(crate) struct ExecutorPolicy {
 impl ExecutorPolicy {
     /// Computes what an executor's workers reach. Fails if a writable path does not exist or may be
     /// a link made by a worker.
-    pub(super) fn of(around: &Surroundings, more: &More) -> Result<Self, Refused> {
+    pub(super) fn new(around: &Surroundings, more: &More) -> Result<Self, Refused> {
         let mut map = AccessMap::begin(&around.worked);
         give_system(&mut map);
-        let asked = more.asked_for();
-        hide_by_mode(&mut map, &around.kept, &asked);
+        let configured = more.asked_for();
+        hide_by_mode(&mut map, &around.private_files, &configured);
         let home = around.home.as_deref().and_then(|home| fs::canonicalize(home).ok());
         let mut homes: Vec<PathBuf> = home.iter().cloned().chain(peoples_homes()).collect();
         let real = home.as_deref().filter(|_| more.home == Home::Real);
         set_homes(&mut map, &homes, real, &around.work_trees);
         let mut secrets = Vec::new();
-        if more.asked != Asked::Strict {
-            let programs = Programs { map: &mut map, around, homes: &mut homes, asked: &asked, secrets: Vec::new() };
+        if more.mode != Asked::Strict {
+            let programs =
+                Programs { map: &mut map, around, homes: &mut homes, configured: &configured, secrets: Vec::new() };
             secrets = programs.add(home.as_deref());
             keep_apart(&mut map, around, real);
         }
@@ -186,12 +190,12 @@ impl ExecutorPolicy {
             let around = Some(around).filter(|_| Some(own) == home.as_ref());
             secrets.extend(secrets_of(&mut map, own, around, more, &writable));
         }
-        give_named(&mut map, &more.named, &homes, &secrets, &around.work_trees);
-        give_objects(&mut map, around, more.asked);
+        give_named(&mut map, &more.line_paths, &homes, &secrets, &around.work_trees);
+        give_objects(&mut map, around, more.mode);
         servers::hide(&mut map, around, &homes);
         outside::keep(&mut map, around);
         let caches = match &home {
-            Some(home) if more.asked != Asked::Strict => Caches::find(&map, around, more, home),
+            Some(home) if more.mode != Asked::Strict => Caches::find(&map, around, more, home),
             _ => Caches::default(),
         };
         let private = private_copies::check(&mut map, more)?;
@@ -204,12 +208,13 @@ impl ExecutorPolicy {
         let mut given = map.given();
         given.push((SHARED_MEMORY.into(), Access::Write));
         let given = given.into_iter().map(|(path, access)| (path.into(), access)).collect();
-        let apart = homes.into_iter().chain(around.work_trees.iter().cloned()).collect();
+        let homes_and_trees = homes.into_iter().chain(around.work_trees.iter().cloned()).collect();
         // A login that is renewed is shared by all who have it.
         let is_given =
             !more.readable.is_empty() || !more.writable.is_empty() || !private.is_empty() || more.home == Home::Real;
         let shares = is_given || around.worked.iter().any(|folder| reaches(&map, folder));
-        Ok(Self { map, given, at_home, caches, private, home, trees: around.trees.clone(), apart, secrets, shares })
+        let trees = around.trees.clone();
+        Ok(Self { map, given, at_home, caches, private, home, trees, homes_and_trees, secrets, shares })
     }
 }
 
@@ -260,11 +265,13 @@ fn give_configured(map: &mut AccessMap, more: &More) -> Result<Vec<PathBuf>, Ref
         by_no_planted_link(map, path)?;
         map.set(path, Access::Read);
     }
-    let give = |path: &PathBuf| -> Result<PathBuf, Refused> {
-        by_no_planted_link(map, path)?;
-        Ok(map.give_whole(path).ok_or_else(|| Missing(path.clone()))?)
-    };
-    more.writable.iter().map(give).collect()
+    more.writable
+        .iter()
+        .map(|path: &PathBuf| -> Result<PathBuf, Refused> {
+            by_no_planted_link(map, path)?;
+            Ok(map.give_whole(path).ok_or_else(|| Missing(path.clone()))?)
+        })
+        .collect()
 }
 
 fn hide_secrets(map: &mut AccessMap, secrets: &[PathBuf], writable: &[PathBuf]) {
@@ -279,9 +286,9 @@ fn hide_secrets(map: &mut AccessMap, secrets: &[PathBuf], writable: &[PathBuf]) 
 }
 
 /// Gives the files that command lines name, except secrets.
-fn give_named(map: &mut AccessMap, named: &[PathBuf], homes: &[PathBuf], secrets: &[PathBuf], work_trees: &[PathBuf]) {
+fn give_named(map: &mut AccessMap, paths: &[PathBuf], homes: &[PathBuf], secrets: &[PathBuf], work_trees: &[PathBuf]) {
     // Check the target as well: anyone may have made the link.
-    for path in named.iter().filter(|path| !is_secret(path, homes)) {
+    for path in paths.iter().filter(|path| !is_secret(path, homes)) {
         let Some(Led { real, is_there: true, planted: None }) = map.resolve(path) else { continue };
         if !is_secret(&real, homes)
             && !secrets.iter().any(|secret| real.starts_with(secret))
@@ -294,17 +301,16 @@ fn give_named(map: &mut AccessMap, named: &[PathBuf], homes: &[PathBuf], secrets
 }
 
 /// Hides git's own files, but gives the objects, and unless `strict`, the remotes.
-fn give_objects(map: &mut AccessMap, around: &Surroundings, asked: Asked) {
+fn give_objects(map: &mut AccessMap, around: &Surroundings, mode: Asked) {
     for path in around.git_dirs.iter().chain(&around.never) {
         map.hide(path);
     }
-    let is_own = |folder: &Path| around.git_dirs.iter().any(|git_dir| folder.starts_with(git_dir));
     for path in around.objects.iter().filter_map(|folder| fs::canonicalize(folder).ok()) {
-        if is_own(&path) || holds_objects(&path) {
+        if around.git_dirs.iter().any(|git_dir| path.starts_with(git_dir)) || holds_objects(&path) {
             map.set(&path, Access::Read);
         }
     }
-    if asked != Asked::Strict {
+    if mode != Asked::Strict {
         for path in around.remotes.iter().filter_map(|path| fs::canonicalize(path).ok()) {
             if !path.ends_with("objects") || holds_objects(&path) {
                 map.set(&path, Access::Read);
@@ -337,9 +343,9 @@ fn keep_apart(map: &mut AccessMap, around: &Surroundings, real: Option<&Path>) {
 /// Hides files that we may read and most users may not.
 ///
 /// A setting that names a program folder grants all of it except the secrets of a home directory.
-fn hide_by_mode(map: &mut AccessMap, kept: &[PathBuf], asked: &[PathBuf]) {
-    for file in kept {
-        if file.starts_with(SETTINGS) || !asked.iter().any(|folder| file.starts_with(folder)) {
+fn hide_by_mode(map: &mut AccessMap, files: &[PathBuf], configured: &[PathBuf]) {
+    for file in files {
+        if file.starts_with(SETTINGS) || !configured.iter().any(|folder| file.starts_with(folder)) {
             map.set(file, Access::Hidden);
         }
     }
@@ -362,14 +368,16 @@ pub(super) fn by_no_planted_link(map: &mut AccessMap, path: &Path) -> Result<(),
 /// Returns true if a folder contains only objects: the owner of a borrowed repository can name any
 /// folder as its alternate.
 fn holds_objects(folder: &Path) -> bool {
-    let is_ours = |name: &OsStr| {
-        let name = name.as_bytes();
-        let is_objects = name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit);
-        let is_passing = name.starts_with(b"tmp_") || name.starts_with(b"incoming-") || name.ends_with(b".lock");
-        matches!(name, b"pack" | b"info") || is_objects || is_passing
-    };
     let mut entries = fs::read_dir(folder).into_iter().flatten().flatten().peekable();
-    entries.peek().is_some() && entries.all(|entry| is_ours(&entry.file_name()))
+    entries.peek().is_some() && entries.all(|entry| is_object_entry(&entry.file_name()))
+}
+
+/// Returns true for a name that git gives in a folder of objects.
+fn is_object_entry(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    let is_objects = name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit);
+    let is_passing = name.starts_with(b"tmp_") || name.starts_with(b"incoming-") || name.ends_with(b".lock");
+    matches!(name, b"pack" | b"info") || is_objects || is_passing
 }
 
 /// Returns the absolute folders in the value of `PATH`.

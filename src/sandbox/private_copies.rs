@@ -52,12 +52,12 @@ pub(super) fn check(map: &mut AccessMap, more: &More) -> Result<Vec<PrivateCopy>
 /// Hides the user's own folders: those of the copies and those of all known agents, unless a
 /// setting names one.
 pub(super) fn hide(map: &mut AccessMap, around: &Surroundings, more: &More) {
-    let named: Vec<&PathBuf> = more.readable.iter().chain(&more.writable).collect();
-    let real: BTreeSet<PathBuf> = named.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
-    let named = |path: &PathBuf| {
-        named.contains(&path) || !real.is_empty() && fs::canonicalize(path).is_ok_and(|path| real.contains(&path))
+    let configured: Vec<&PathBuf> = more.readable.iter().chain(&more.writable).collect();
+    let real: BTreeSet<PathBuf> = configured.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
+    let configured = |path: &PathBuf| {
+        configured.contains(&path) || !real.is_empty() && fs::canonicalize(path).is_ok_and(|path| real.contains(&path))
     };
-    let agents = around.agents.iter().filter(|folder| !named(folder));
+    let agents = around.agents.iter().filter(|folder| !configured(folder));
     for folder in more.private.iter().map(|copy| &copy.from).chain(agents) {
         let is_reached = map.resolve(folder).is_some_and(|led| led.is_there && map.access(&led.real) != Access::Hidden);
         if is_reached {
@@ -79,9 +79,9 @@ impl Confinement {
         let reach = &self.reach;
         let Some(Led { real, is_there: true, planted: None }) = reach.map.follow(path) else { return false };
         let is_own = real.starts_with(own);
-        let is_secret = || reach.secrets.iter().any(|secret| real.starts_with(secret));
-        let is_shut =
-            || reach.map.hidden_by(&real).is_some_and(|place| !reach.apart.iter().any(|apart| apart == place));
-        is_own || !is_secret() && !is_shut()
+        let is_shut = || {
+            reach.map.hidden_by(&real).is_some_and(|place| !reach.homes_and_trees.iter().any(|folder| folder == place))
+        };
+        is_own || !reach.secrets.iter().any(|secret| real.starts_with(secret)) && !is_shut()
     }
 }

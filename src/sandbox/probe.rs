@@ -44,16 +44,16 @@ impl Sandbox {
     pub fn probe(around: Surroundings, program: Option<&Path>, path: Option<&OsString>) -> Self {
         let program = program.and_then(|program| std::fs::canonicalize(program).ok());
         let mut sandbox = Self { around, program, ..Self::none() };
-        let Some(program) = sandbox.program.clone().filter(|_| cfg!(target_os = "linux")) else {
+        let Some(attendant) = sandbox.program.clone().filter(|_| cfg!(target_os = "linux")) else {
             sandbox.missing.push("workers are confined on Linux, by a program that can start itself again".into());
             return sandbox;
         };
         let (name, package) = NAMES;
         let bwrap = super::folders(path).iter().map(|folder| folder.join(name)).find(|file| file.is_file());
-        sandbox.around.programs.extend([Some(program.clone()), bwrap.clone()].into_iter().flatten());
+        sandbox.around.programs.extend([Some(attendant.clone()), bwrap.clone()].into_iter().flatten());
         // The folders are searched while the programs start.
         let (inner, outer) = thread::scope(|scope| {
-            let inner = scope.spawn(|| layers(&output(Command::new(&program).arg(ARGUMENT)).ok()?));
+            let inner = scope.spawn(|| layers(&output(Command::new(&attendant).arg(ARGUMENT)).ok()?));
             let outer = bwrap
                 .as_deref()
                 .map(|bwrap| scope.spawn(move || version(&output(Command::new(bwrap).arg("--version")).ok()?)));
@@ -62,11 +62,11 @@ impl Sandbox {
         });
         sandbox.note_inner(inner.unwrap_or_default());
         match bwrap {
-            Some(bwrap) => sandbox.outer(&program, bwrap, outer),
+            Some(bwrap) => sandbox.outer(&attendant, bwrap, outer),
             None => sandbox.missing.push(format!("{package} is not installed (no `{name}` in PATH)")),
         }
         if sandbox.bwrap.is_none() {
-            let tried = output(Command::new(&program).arg(SHARED));
+            let tried = output(Command::new(&attendant).arg(SHARED));
             sandbox.mounts_shared = tried.is_ok_and(|tried| tried.status.success());
         }
         if sandbox.layers.reach_sockets() {
@@ -101,10 +101,9 @@ impl Sandbox {
             };
             output(Command::new(&bwrap).args(mounts::arguments(&mounts).0).args([PROGRAM, ARGUMENT]))
         };
-        let works = |tried: &io::Result<Output>| tried.as_ref().is_ok_and(|output| layers(output).is_some());
         let mut tried_with = tried(Some(SOME));
         // bubblewrap before 0.7, or with setuid, cannot limit it.
-        self.mounts_shared = works(&tried_with);
+        self.mounts_shared = tried_with.as_ref().is_ok_and(|output| layers(output).is_some());
         if !self.mounts_shared {
             tried_with = tried(None);
         }
@@ -114,9 +113,9 @@ impl Sandbox {
                 self.layers.bwrap = Some(version);
             }
             (Ok(output), _) => {
-                let said = String::from_utf8_lossy(&output.stderr);
-                let said: String = said.lines().next().unwrap_or("it says nothing").chars().take(200).collect();
-                self.missing.push(format!("{} does not work here: {said}", NAMES.1));
+                let reason = String::from_utf8_lossy(&output.stderr);
+                let reason: String = reason.lines().next().unwrap_or("it says nothing").chars().take(200).collect();
+                self.missing.push(format!("{} does not work here: {reason}", NAMES.1));
             }
             (Err(error), _) => self.missing.push(format!("{} does not start: {error}", NAMES.1)),
         }
@@ -153,8 +152,8 @@ pub(crate) fn overlays(mut arguments: impl Iterator<Item = OsString>) -> ExitCod
         let bwrap = arguments.next()?;
         let (scratch, working) = overlay::try_out(&mut arguments)?;
         let [_, _, on] = overlay::folders(&scratch, *working.first()?);
-        let said: Vec<String> = working.iter().map(usize::to_string).collect();
-        std::fs::write(scratch.join(WORKING), said.join("\n")).ok()?;
+        let numbers: Vec<String> = working.iter().map(usize::to_string).collect();
+        std::fs::write(scratch.join(WORKING), numbers.join("\n")).ok()?;
         let program = std::fs::read_link("/proc/self/exe").ok()?;
         let mut below = Command::new(bwrap);
         below.args(["--unshare-pid", "--ro-bind", "/", "/", "--bind"]).args([&on, &on]).arg("--").arg(program);
@@ -189,9 +188,8 @@ fn layers(output: &Output) -> Option<(Option<u32>, bool)> {
 
 /// Returns the version in a program's output without its last part: `0.8` for `bubblewrap 0.8.0`.
 fn version(output: &Output) -> Option<String> {
-    let said = String::from_utf8_lossy(&output.stdout);
-    let version = said.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let version = text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
     let parts: Vec<&str> = version.split('.').take(2).collect();
-    let plain = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    parts.iter().all(plain).then(|| parts.join("."))
+    parts.iter().all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())).then(|| parts.join("."))
 }

@@ -8,7 +8,7 @@ use super::access_map::{Access, AccessMap};
 use super::policy::Surroundings;
 use super::resolve::Led;
 use super::secrets::{beside_programs, in_tool, is_secret};
-use super::tools::{Place, TOOLS, named};
+use super::tools::{Place, TOOLS, split_paths};
 
 /// The most programs of one folder whose links are followed.
 pub(super) const MOST_PROGRAMS: usize = 2000;
@@ -34,7 +34,7 @@ pub(super) struct Programs<'a> {
     /// Home directories, and other folders in which secrets have the same names.
     pub(super) homes: &'a mut Vec<PathBuf>,
     /// Paths that settings name: programs below them are granted with the secrets beside them.
-    pub(super) asked: &'a [PathBuf],
+    pub(super) configured: &'a [PathBuf],
     /// Secrets outside of home directories.
     pub(super) secrets: Vec<PathBuf>,
 }
@@ -57,10 +57,10 @@ impl Programs<'_> {
                 self.add_programs(&folder);
             }
         }
-        for path in TOOLS.finds.iter().flat_map(|name| named(self.around.variable(name).unwrap_or_default())) {
+        for path in TOOLS.finds.iter().flat_map(|name| split_paths(self.around.variable(name).unwrap_or_default())) {
             self.add_found(path);
         }
-        for path in TOOLS.bundles.iter().flat_map(|name| named(self.around.variable(name).unwrap_or_default())) {
+        for path in TOOLS.bundles.iter().flat_map(|name| split_paths(self.around.variable(name).unwrap_or_default())) {
             if let Some(folder) = self.add_named(path) {
                 self.keep_in(&folder);
             }
@@ -152,8 +152,10 @@ impl Programs<'_> {
             }
             if self.map.access(&real) != Access::Hidden {
                 // Below bubblewrap only links in the map exist.
-                let is_hidden = |folder: &Path| self.map.access(folder) == Access::Hidden;
-                if walk.links().any(|(step, _)| step.parent().is_some_and(is_hidden)) {
+                if walk
+                    .links()
+                    .any(|(step, _)| step.parent().is_some_and(|parent| self.map.access(parent) == Access::Hidden))
+                {
                     self.map.resolve(&link);
                 }
                 continue;
@@ -186,8 +188,9 @@ impl Programs<'_> {
     /// home directory.
     fn add_files(&mut self, folder: &Path) {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_PROGRAMS);
-        let is_program = |meta: &fs::Metadata| meta.is_file() && meta.mode() & 0o111 != 0;
-        for entry in entries.filter(|entry| entry.metadata().is_ok_and(|meta| is_program(&meta))) {
+        for entry in
+            entries.filter(|entry| entry.metadata().is_ok_and(|meta| meta.is_file() && meta.mode() & 0o111 != 0))
+        {
             if !TOOLS.is_secret_name(&entry.file_name()) {
                 self.map.set(&entry.path(), Access::Read);
             }
@@ -209,7 +212,7 @@ impl Programs<'_> {
 
     fn keep(&mut self, found: Vec<PathBuf>) {
         let found = found.into_iter();
-        self.secrets.extend(found.filter(|path| !self.asked.iter().any(|asked| path.starts_with(asked))));
+        self.secrets.extend(found.filter(|path| !self.configured.iter().any(|folder| path.starts_with(folder))));
     }
 
     /// Returns true for a folder that is not searched: a cache, whose modes are its tool's choice,
@@ -242,8 +245,11 @@ impl Programs<'_> {
 
 /// Returns true if two paths end in the same name, ignoring a leading dot.
 fn has_name_of(one: &Path, other: &Path) -> bool {
-    let name = |path: &Path| Some(path.file_name()?.to_str()?.trim_start_matches('.').to_owned());
-    name(one) == name(other)
+    bare_name(one) == bare_name(other)
+}
+
+fn bare_name(path: &Path) -> Option<String> {
+    Some(path.file_name()?.to_str()?.trim_start_matches('.').to_owned())
 }
 
 /// Returns true if a folder is or contains a home directory, a work tree, or a path that workers
@@ -264,8 +270,8 @@ fn around_programs<'a>(folder: &'a Path, around: &Surroundings, homes: &[PathBuf
     let name = folder.file_name()?.to_str()?;
     let whole = folder.parent().filter(|_| PROGRAMS.contains(&name))?;
     let holds_more = holds_more(whole, around, homes) || whole.ends_with(".local");
-    let holds = |names: &[&str]| names.iter().any(|name| fs::symlink_metadata(whole.join(name)).is_ok());
-    let is_hidden = whole.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'.');
+    let holds = |names: &[&str]| names.iter().any(|entry| fs::symlink_metadata(whole.join(entry)).is_ok());
+    let is_hidden = whole.file_name().is_some_and(|own_name| own_name.as_encoded_bytes()[0] == b'.');
     let is_tool = whole.components().count() > 2 && !holds_more && !holds(&MORE_THAN_PROGRAMS);
     (is_tool && (is_hidden || holds(&BESIDE))).then_some(whole)
 }

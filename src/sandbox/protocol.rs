@@ -72,7 +72,8 @@ pub(crate) struct Inner {
     pub(crate) landlock: Option<u32>,
     pub(crate) given: Vec<(Word, Access)>,
     /// The files expected at their mounts.
-    pub(crate) held: Vec<MountIdentity>,
+    #[serde(rename = "held")]
+    pub(crate) identities: Vec<MountIdentity>,
     /// The expected mount points of the attempt's own folders.
     pub(crate) mounted: Vec<Word>,
     pub(crate) seccomp: bool,
@@ -111,8 +112,11 @@ impl AsRef<Path> for Word {
 
 impl Serialize for Word {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let letters = || self.0.as_bytes().iter().copied().map(char::from).collect();
-        let text = self.0.to_str().filter(|text| text.is_ascii()).map_or_else(|| Cow::Owned(letters()), Cow::Borrowed);
+        let text = self
+            .0
+            .to_str()
+            .filter(|text| text.is_ascii())
+            .map_or_else(|| Cow::Owned(self.0.as_bytes().iter().copied().map(char::from).collect()), Cow::Borrowed);
         serializer.serialize_str(&text)
     }
 }
@@ -138,9 +142,9 @@ mod tests {
         let all: Vec<u8> = (0..=u8::MAX).collect();
         for bytes in [&b""[..], b"/usr/bin", b"a \"quoted\"\nline", "\u{e9}\u{20ac}".as_bytes(), &all] {
             let word = Word::from(OsStr::from_bytes(bytes));
-            let said = serde_json::to_string(&word).expect("a text serialises");
-            let read: Word = serde_json::from_str(&said).expect("it is read");
-            assert_eq!(read, word, "{said}");
+            let text = serde_json::to_string(&word).expect("a text serialises");
+            let read: Word = serde_json::from_str(&text).expect("it is read");
+            assert_eq!(read, word, "{text}");
         }
         assert_eq!(serde_json::to_string(&Word::from("/usr/bin")).expect("a text serialises"), r#""/usr/bin""#);
         assert!(serde_json::from_str::<Word>("\"\u{20ac}\"").is_err(), "no byte has this letter");

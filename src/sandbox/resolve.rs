@@ -63,8 +63,7 @@ impl Walk {
 
     /// Returns the resolved path, or `None` if the path leads nowhere.
     pub(super) fn end(&self) -> Option<Led> {
-        let led = || Led { real: self.real.clone(), is_there: self.is_there, planted: self.planted.clone() };
-        (!self.is_lost).then(led)
+        (!self.is_lost).then(|| Led { real: self.real.clone(), is_there: self.is_there, planted: self.planted.clone() })
     }
 
     /// Follows further components, last first.
@@ -213,20 +212,23 @@ mod tests {
         let mut forwards = KnownFolders::default();
         let mut backwards = KnownFolders::default();
         let worked = [top.join("a")];
-        let seen = |walk: Walk| format!("{walk:?}");
         let mut lost = 0;
         for path in &paths {
             let walk = Walk::along(path, &worked);
             lost += usize::from(walk.is_lost);
             for _ in 0..2 {
-                assert_eq!(seen(forwards.follow(path, &worked)), seen(walk.clone()), "{}", path.display());
+                assert_eq!(state(&forwards.follow(path, &worked)), state(&walk), "{}", path.display());
             }
         }
         assert_eq!(lost, 4, "the loop, and each path with more than {MOST_LINKS} links");
         for path in paths.iter().rev() {
             let walk = Walk::along(path, &worked);
-            assert_eq!(seen(backwards.follow(path, &worked)), seen(walk), "{}", path.display());
+            assert_eq!(state(&backwards.follow(path, &worked)), state(&walk), "{}", path.display());
         }
+    }
+
+    fn state(walk: &Walk) -> String {
+        format!("{walk:?}")
     }
 
     #[test]
@@ -234,8 +236,8 @@ mod tests {
         let (folder, _) = folder();
         let top = fs::canonicalize(folder.path()).expect("it exists");
         let mut known = KnownFolders::default();
-        let end = |known: &mut KnownFolders, path: &str| {
-            let Led { real, is_there, .. } = known.follow(&top.join(path), &[]).end().expect("it leads somewhere");
+        let end = |folders: &mut KnownFolders, path: &str| {
+            let Led { real, is_there, .. } = folders.follow(&top.join(path), &[]).end().expect("it leads somewhere");
             (real, is_there)
         };
         assert_eq!(end(&mut known, "a/b/c"), (top.join("a/b/c"), true));

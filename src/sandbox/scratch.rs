@@ -87,8 +87,8 @@ fn stand(map: &AccessMap, place: &Path, own: &Path) -> Result<(), (PathBuf, io::
         .places()
         .filter_map(|(path, _)| Some((path, name(path)?, if path.is_dir() { Kind::Folder } else { Kind::File })));
     let links = map.links().filter_map(|(link, target)| Some((link, name(link)?, Kind::Link(target))));
-    for (path, name, kind) in mounted.chain(links) {
-        put(own, &name, kind).map_err(|error| (path.to_owned(), error))?;
+    for (path, mount_name, kind) in mounted.chain(links) {
+        put(own, &mount_name, kind).map_err(|error| (path.to_owned(), error))?;
     }
     Ok(())
 }
@@ -108,8 +108,8 @@ fn put(own: &Path, name: &OsStr, kind: Kind<'_>) -> io::Result<()> {
     let made = match kind {
         Kind::Folder => rustix::fs::mkdirat(&folder, name, Mode::RWXU),
         Kind::File => {
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-            rustix::fs::openat(&folder, name, flags, Mode::RUSR | Mode::WUSR).map(drop)
+            let create_flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            rustix::fs::openat(&folder, name, create_flags, Mode::RUSR | Mode::WUSR).map(drop)
         }
         Kind::Link(target) => rustix::fs::symlinkat(target, &folder, name),
     };

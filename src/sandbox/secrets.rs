@@ -48,16 +48,20 @@ pub(super) fn secrets_of(
     writable: &[PathBuf],
 ) -> Vec<PathBuf> {
     let called = around.and_then(|around| around.home.as_deref());
-    let below = |path: &PathBuf| {
-        let mut homes = [Some(home), called].into_iter().flatten();
-        let below = homes.find_map(|home| path.strip_prefix(home).ok().map(Path::to_owned));
-        around.and_then(|around| around.usual(path)).or(below)
-    };
-    let asked: Vec<PathBuf> = more.readable.iter().chain(&more.writable).filter_map(below).collect();
+    let configured: Vec<PathBuf> = more
+        .readable
+        .iter()
+        .chain(&more.writable)
+        .filter_map(|path| {
+            let mut homes = [Some(home), called].into_iter().flatten();
+            let below = homes.find_map(|candidate| path.strip_prefix(candidate).ok().map(Path::to_owned));
+            around.and_then(|around| around.usual(path)).or(below)
+        })
+        .collect();
     let mut places = |names: &[&str]| -> Vec<(PathBuf, bool)> {
-        let unasked = names.iter().filter(|name| !asked.iter().any(|asked| asked == Path::new(name)));
-        let moved = |name: &str| around.and_then(|around| around.moved(name));
-        let all = unasked.flat_map(|name| std::iter::once(home.join(name)).chain(moved(name)));
+        let unasked = names.iter().filter(|name| !configured.iter().any(|configured| configured == Path::new(name)));
+        let all = unasked
+            .flat_map(|name| std::iter::once(home.join(name)).chain(around.and_then(|around| around.moved(name))));
         all.filter_map(|path| map.resolve(&path)).map(|led| (led.real, led.is_there)).collect()
     };
     let (secrets, started) = (places(&TOOLS.secrets), places(&TOOLS.started));
@@ -67,21 +71,26 @@ pub(super) fn secrets_of(
             map.set(secret, Access::Hidden);
         }
     }
-    for (started, is_there) in started {
-        if map.access(&started) == Access::Write {
-            map.set(&started, if is_there { Access::Read } else { Access::Hidden });
+    for (start, is_there) in started {
+        if map.access(&start) == Access::Write {
+            map.set(&start, if is_there { Access::Read } else { Access::Hidden });
         }
     }
     secrets.into_iter().map(|(secret, _)| secret).collect()
 }
 
 /// Returns the entries below a folder whose modes lack all of `bits`: private ones, which root, or
-/// their owner, can read. Does not search folders in `apart`.
-pub(super) fn kept_by_mode(top: &Path, bits: u32, most: usize, apart: &[PathBuf]) -> Vec<PathBuf> {
+/// their owner, can read. Does not search folders in `excluded`.
+pub(super) fn kept_by_mode(top: &Path, bits: u32, most: usize, excluded: &[PathBuf]) -> Vec<PathBuf> {
     let user = rustix::process::geteuid();
-    let is_own = |meta: &Metadata| user.is_root() || meta.uid() == user.as_raw();
-    let is_kept = |_: &Path, meta: &Metadata| bits != 0 && meta.mode() & bits == 0 && is_own(meta);
-    search(top, most, is_kept, |path| apart.iter().any(|folder| folder == path))
+    search(
+        top,
+        most,
+        |_: &Path, meta: &Metadata| {
+            bits != 0 && meta.mode() & bits == 0 && (user.is_root() || meta.uid() == user.as_raw())
+        },
+        |path| excluded.iter().any(|folder| folder == path),
+    )
 }
 
 /// Returns the mode bit that a private file lacks. The umask removes bits from every file: uses the
@@ -98,28 +107,38 @@ pub(super) fn umask() -> u32 {
 }
 
 /// Returns the secrets beside programs: by name, or by a mode stricter than that of `programs`.
-/// Does not search folders in `apart`.
-pub(super) fn beside_programs(whole: &Path, programs: &Path, apart: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+/// Does not search folders that `is_excluded` selects.
+pub(super) fn beside_programs(whole: &Path, programs: &Path, is_excluded: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let is_open = is_open(programs);
     let above = whole.components().count();
-    let is_secret = |path: &Path, meta: &Metadata| {
-        let depth = path.components().count() - above;
-        let is_application = depth == 1 && meta.is_dir() && path.ends_with(CONFIGURATION);
-        is_open && meta.mode() & OTHERS == 0 || depth <= NAMED_DEPTH && (is_application || is_named_secret(path, meta))
-    };
-    search(whole, MOST_LOOKED, is_secret, apart)
+    search(
+        whole,
+        MOST_LOOKED,
+        |path: &Path, meta: &Metadata| {
+            let depth = path.components().count() - above;
+            let is_application = depth == 1 && meta.is_dir() && path.ends_with(CONFIGURATION);
+            is_open && meta.mode() & OTHERS == 0
+                || depth <= NAMED_DEPTH && (is_application || is_named_secret(path, meta))
+        },
+        is_excluded,
+    )
 }
 
 /// Returns the secrets in a tool's folder: by name, and files that others may not read although
-/// they may read the folder. Searches [`NAMED_DEPTH`] levels, without folders in `apart`.
-pub(super) fn in_tool(tool: &Path, apart: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+/// they may read the folder. Searches [`NAMED_DEPTH`] levels, without folders that
+/// `is_excluded` selects.
+pub(super) fn in_tool(tool: &Path, is_excluded: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let is_open = is_open(tool);
     let above = tool.components().count();
-    let is_deep = |path: &Path| path.components().count() - above >= NAMED_DEPTH;
     // Tools leave empty private lock files.
-    let is_kept = |meta: &Metadata| is_open && meta.is_file() && meta.len() > 0 && meta.mode() & OTHERS == 0;
-    let is_secret = |path: &Path, meta: &Metadata| is_kept(meta) || is_named_secret(path, meta);
-    search(tool, MOST_LOOKED, is_secret, |path| is_deep(path) || apart(path))
+    search(
+        tool,
+        MOST_LOOKED,
+        |path: &Path, meta: &Metadata| {
+            (is_open && meta.is_file() && meta.len() > 0 && meta.mode() & OTHERS == 0) || is_named_secret(path, meta)
+        },
+        |path| (path.components().count() - above >= NAMED_DEPTH) || is_excluded(path),
+    )
 }
 
 /// Returns true if others may read a folder.
@@ -141,12 +160,12 @@ fn has_private_key(file: &Path) -> bool {
 }
 
 /// Searches at most `most` entries below a folder, breadth first. Skips the contents of found
-/// folders and folders in `apart`.
+/// folders and folders that `is_excluded` selects.
 pub(super) fn search(
     top: &Path,
     most: usize,
     mut is_found: impl FnMut(&Path, &Metadata) -> bool,
-    apart: impl Fn(&Path) -> bool,
+    is_excluded: impl Fn(&Path) -> bool,
 ) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut next = VecDeque::from([top.to_owned()]);
@@ -163,7 +182,7 @@ pub(super) fn search(
             if meta.is_symlink() {
             } else if is_found(&path, &meta) {
                 found.push(path);
-            } else if meta.is_dir() && !apart(&path) {
+            } else if meta.is_dir() && !is_excluded(&path) {
                 next.push_back(path);
             }
         }

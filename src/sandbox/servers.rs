@@ -40,15 +40,15 @@ pub(super) fn hides_gradles(map: &AccessMap, home: &Path) -> bool {
 
 /// Returns the paths that match a path with `*` components, or the path itself if it has none.
 fn expand(path: &Path) -> Vec<PathBuf> {
-    path.components().fold(vec![PathBuf::new()], |found, part| {
-        let entries = |folder: PathBuf| {
-            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-            entries.map(|entry| entry.path()).collect::<Vec<_>>()
-        };
-        match part.as_os_str() {
-            any if any == "*" => found.into_iter().flat_map(entries).collect(),
-            name => found.into_iter().map(|folder| folder.join(name)).collect(),
-        }
+    path.components().fold(vec![PathBuf::new()], |found, part| match part.as_os_str() {
+        any if any == "*" => found
+            .into_iter()
+            .flat_map(|folder| {
+                let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+                entries.map(|entry| entry.path()).collect::<Vec<_>>()
+            })
+            .collect(),
+        name => found.into_iter().map(|folder| folder.join(name)).collect(),
     })
 }
 
@@ -67,9 +67,12 @@ mod tests {
             found.sort();
             found.iter().map(|path| path.strip_prefix(folder.path()).expect("it lies there").to_owned()).collect()
         };
-        let paths = |paths: &[&str]| -> Vec<PathBuf> { paths.iter().map(PathBuf::from).collect() };
-        assert_eq!(found("*/*/server"), paths(&["a/x/server", "a/y/server", "b/x/server"]));
-        assert_eq!(found("a/z/server"), paths(&["a/z/server"]));
-        assert_eq!(found("none/*/server"), paths(&[]));
+        assert_eq!(found("*/*/server"), to_paths(&["a/x/server", "a/y/server", "b/x/server"]));
+        assert_eq!(found("a/z/server"), to_paths(&["a/z/server"]));
+        assert_eq!(found("none/*/server"), to_paths(&[]));
+    }
+
+    fn to_paths(paths: &[&str]) -> Vec<PathBuf> {
+        paths.iter().map(PathBuf::from).collect()
     }
 }

@@ -51,24 +51,29 @@ pub(super) enum Strictness {
 ///
 /// Skips a file behind a link that a worker may have made.
 pub(super) fn harmless(map: &AccessMap, places: &[(&'static str, PathBuf)]) -> Vec<(PathBuf, String)> {
-    let read = |(place, path): &(&str, PathBuf)| {
-        let Led { real, planted: None, is_there: true } = map.follow(path)? else { return None };
-        Some((PathBuf::from(place), read_harmless(&real, Strictness::Words)?))
-    };
-    places.iter().filter_map(read).collect()
+    places
+        .iter()
+        .filter_map(|(place, path)| {
+            let Led { real, planted: None, is_there: true } = map.follow(path)? else { return None };
+            Some((PathBuf::from(place), read_harmless(&real, Strictness::Words)?))
+        })
+        .collect()
 }
 
 /// Returns each settings file's usual place and its path: by the tool's variable, by an XDG
 /// variable, or at the usual place.
 pub(super) fn places(around: &Surroundings, home: &Path) -> Vec<(&'static str, PathBuf)> {
-    let place = |place: &&'static str| {
-        let by_variable = TOOLS.tools.iter().find_map(|tool| {
-            let rest = Path::new(place).strip_prefix(tool.path).ok()?;
-            Some(tool.moved(|name| around.variable(name)).next()?.join(rest))
-        });
-        (*place, by_variable.or_else(|| around.moved(place)).unwrap_or_else(|| home.join(place)))
-    };
-    TOOLS.settings.iter().map(place).collect()
+    TOOLS
+        .settings
+        .iter()
+        .map(|place| {
+            let by_variable = TOOLS.tools.iter().find_map(|tool| {
+                let rest = Path::new(place).strip_prefix(tool.path).ok()?;
+                Some(tool.moved(|name| around.variable(name)).next()?.join(rest))
+            });
+            (*place, by_variable.or_else(|| around.moved(place)).unwrap_or_else(|| home.join(place)))
+        })
+        .collect()
 }
 
 /// Returns the text of a file without credentials; if words count, without comments.
@@ -87,8 +92,7 @@ pub(super) fn harmless_part(text: &str) -> Option<String> {
 
 /// Returns a text without comment lines, which may contain an old credential.
 fn without_comments(text: &str) -> String {
-    let is_comment = |line: &&str| line.trim_start().starts_with(['#', ';']);
-    text.split_inclusive('\n').filter(|line| !is_comment(line)).collect()
+    text.split_inclusive('\n').filter(|line| !line.trim_start().starts_with(['#', ';'])).collect()
 }
 
 /// Returns true if a text contains a likely credential or a URL with one; if words count, also a
@@ -105,8 +109,10 @@ fn holds_credential(text: &str, strictness: Strictness) -> bool {
 /// Returns true if a URL, given from its host on, has a user; if words count, also a query or a
 /// path component that looks like a token.
 fn url_holds_credential(text: &str, strictness: Strictness) -> bool {
-    let end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | ',' | '|');
-    let url = text.split(end).next().unwrap_or_default();
+    let url = text
+        .split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | ',' | '|'))
+        .next()
+        .unwrap_or_default();
     let mut parts = url.split('/');
     parts.next().is_some_and(|host| host.contains('@'))
         || strictness == Strictness::Words
@@ -116,12 +122,16 @@ fn url_holds_credential(text: &str, strictness: Strictness) -> bool {
 /// Returns true for at least twelve characters with letters and digits, or sixteen with upper and
 /// lower case.
 fn looks_like_token(part: &str) -> bool {
-    let has = |is: fn(&char) -> bool| part.chars().any(|c| is(&c));
     let is_word = part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
-    let is_mixed =
-        has(char::is_ascii_digit) && has(char::is_ascii_alphabetic) && (part.len() >= 20 || !part.contains('-'));
-    let is_cased = has(char::is_ascii_lowercase) && has(char::is_ascii_uppercase);
+    let is_mixed = has_char(part, char::is_ascii_digit)
+        && has_char(part, char::is_ascii_alphabetic)
+        && (part.len() >= 20 || !part.contains('-'));
+    let is_cased = has_char(part, char::is_ascii_lowercase) && has_char(part, char::is_ascii_uppercase);
     is_word && (part.len() >= 12 && is_mixed || part.len() >= 16 && is_cased)
+}
+
+fn has_char(part: &str, is: fn(&char) -> bool) -> bool {
+    part.chars().any(|c| is(&c))
 }
 
 /// Returns true for `user:password` alone, and false for a host with a port.

@@ -137,13 +137,13 @@ impl Place {
     /// Returns the paths of the place by its variable: one for each folder in the value.
     pub(super) fn moved<'a>(&'a self, value: impl Fn(&str) -> Option<&'a OsStr>) -> impl Iterator<Item = PathBuf> {
         let (name, below) = self.variable.unwrap_or_default();
-        named(value(name).unwrap_or_default())
+        split_paths(value(name).unwrap_or_default())
             .map(move |folder| if below.is_empty() { folder.to_owned() } else { folder.join(below) })
     }
 }
 
 /// Returns the absolute paths that the value of a variable names.
-pub(super) fn named(value: &OsStr) -> impl Iterator<Item = &Path> {
+pub(super) fn split_paths(value: &OsStr) -> impl Iterator<Item = &Path> {
     let parts = value.as_bytes().split(|byte| *byte == b':').map(|part| Path::new(OsStr::from_bytes(part)));
     parts.filter(|path| path.is_absolute())
 }
@@ -156,10 +156,12 @@ mod tests {
 
     #[test]
     fn every_line_of_the_file_makes_sense_and_lies_below_a_home() {
-        let is_below = |path: &str| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
         let places = TOOLS.tools.iter().chain(&TOOLS.caches).chain(&TOOLS.servers).map(|place| place.path);
         let mut paths = places.chain(TOOLS.secrets.iter().chain(&TOOLS.started).chain(&TOOLS.settings).copied());
-        assert_eq!(paths.find(|path| !is_below(path)), None);
+        assert_eq!(
+            paths.find(|path| !Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))),
+            None
+        );
     }
 
     #[test]

@@ -43,9 +43,9 @@ fn remember_one(store: &Store, reach: &Reach, request: &Request, moved: &Moved, 
     }
     let first = history::first(store, moved.new).and_then(|first| chain::decode(store, first).ok());
     let Some(first) = first else { return Ok(()) };
-    let mut record = Record::of(store, &run, first.hash);
+    let mut record = Record::load(store, &run, first.hash);
     record.note_push(&request.remote.given, at);
-    let home = Home::of(store).ok();
+    let home = Home::find(store).ok();
     let is_over = !is_driven_here(&store.common_dir(), &run);
     if let Some(alone) = record.alone.take_if(|alone| is_over && Some(alone.home) == home) {
         // The beat says that the remote lacks what was done here. It is harmless if it stays.

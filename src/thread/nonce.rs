@@ -62,7 +62,7 @@ impl Nonces {
     }
 
     fn used(&self, nonce: &str) -> PathBuf {
-        self.dir.join(Digest::of(nonce.as_bytes()).hex())
+        self.dir.join(Digest::compute(nonce.as_bytes()).hex())
     }
 }
 

@@ -54,7 +54,7 @@ pub fn survey(host: &Host, known: &dyn Fn(&RunId) -> bool) -> Result<Survey, Err
     let mut survey =
         Survey { root: host.settings.root.is_dir().then(|| host.settings.root.clone()), ..Survey::default() };
     for pool in workspace::pools(&host.settings.root).map_err(|e| Error(host.settings.root.clone(), e))? {
-        if pool.held {
+        if pool.is_locked {
             survey.stays.push(Stay::of(&pool.path, POOL));
         } else {
             let bytes = disk::size(&pool.path, 0);

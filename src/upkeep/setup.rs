@@ -20,7 +20,7 @@ use crate::model::confinement::Network;
 use crate::model::format::{REFS, fetched_refs};
 use crate::model::plan::COMMAND;
 use crate::model::problem::nearest;
-use crate::model::protectable::{runner, shown};
+use crate::model::protectable::{display, runner};
 use crate::model::protected::pathspec_fault;
 use crate::model::quote::quoted;
 use crate::repository::agent::AgentNeeds;
@@ -308,7 +308,7 @@ impl Repository {
 
 /// Says why a manifest is not protected, and how to protect it.
 fn left_out(manifest: &str) -> String {
-    let (name, pathspec) = (shown(manifest), quoted(manifest));
+    let (name, pathspec) = (display(manifest), quoted(manifest));
     format!(
         "not protected, since honest work changes it: {name}; protect it with git config --add handoff.protect {pathspec}"
     )

@@ -93,7 +93,7 @@ fn check(continues: &Continues, bytes: &[u8]) -> Result<Continued, String> {
         event: Some(&decoded.entry.event),
         verified_before: false,
     });
-    let writers = Writers::of_run(&continues.run, Keys::of(submitted), Some(first.hash));
+    let writers = Writers::of_run(&continues.run, Keys::from_submitted(submitted), Some(first.hash));
     let judged = signature::judge(signed, writers, "its ", &Options::default(), None);
     if let Some(bad) = judged.bad.first() {
         return Err(bad.to_owned());

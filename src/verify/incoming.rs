@@ -249,7 +249,7 @@ fn check_signatures(store: &Store, chain: Chain<'_>, links: &[Link]) -> Result<(
     let Some(first) = links.first() else { return Err("it holds no entry".into()) };
     let owner;
     let mut writers = match (chain, &first.entry.event) {
-        (Chain::Run(run), Event::RunSubmitted(e)) => Writers::of_run(run, Keys::of(e), Some(first.hash)),
+        (Chain::Run(run), Event::RunSubmitted(e)) => Writers::of_run(run, Keys::from_submitted(e), Some(first.hash)),
         (Chain::Log(name) | Chain::Archive(name), _) => Writers::Owner(name.key()),
         // The key of entry 0 owns the thread.
         _ => {

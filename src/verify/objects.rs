@@ -149,7 +149,7 @@ impl Objects {
 
 /// Compares bytes with their digest and size in an entry.
 fn compared(named: &Product, bytes: Vec<u8>) -> Result<Vec<u8>, Fault> {
-    let found = Digest::of(&bytes);
+    let found = Digest::compute(&bytes);
     let is_same = found == named.sha256 && bytes.len() as u64 == named.size;
     if is_same { Ok(bytes) } else { Err(Fault::Differs { named: named.sha256, found }) }
 }

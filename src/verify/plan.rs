@@ -196,10 +196,10 @@ fn check_submitted(case: &Case<'_>, submitted: &RunSubmitted, plan: &Plan, findi
 pub(super) fn unexpected(submitted: &RunSubmitted, sealed: Option<&[u8]>, options: &Options) -> Option<Verdict> {
     let (mut codes, mut why) = (Vec::new(), Vec::new());
     if let Some(given) = &options.plan
-        && Digest::of(given) != submitted.plan.sha256
+        && Digest::compute(given) != submitted.plan.sha256
         && !sealed.is_some_and(|sealed| crate::plan::is_same(sealed, given))
     {
-        let (is, wanted) = (submitted.plan.sha256.short(), Digest::of(given).short());
+        let (is, wanted) = (submitted.plan.sha256.short(), Digest::compute(given).short());
         codes.push(Code::OtherPlan);
         why.push(format!("the run is of plan {is}, not of the given one, {wanted}"));
     }

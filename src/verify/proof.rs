@@ -289,7 +289,7 @@ impl<'p> Revealed<'p> {
     }
 
     fn signatures(&self, options: &Options, held_since: Option<Moment>) -> Signature {
-        let keys = self.first.submitted().map(Keys::of).unwrap_or_default();
+        let keys = self.first.submitted().map(Keys::from_submitted).unwrap_or_default();
         let writers = Writers::of_run(&self.proof.run, keys, self.first.decoded().map(|first| first.hash));
         let signed = self.ends().filter_map(|end| end.0.as_ref().ok());
         let signed = signed.map(|(decoded, signer)| Signed {

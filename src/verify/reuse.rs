@@ -26,7 +26,7 @@ pub(super) fn examine(case: &Case<'_>, continued: Option<&Result<Continued, Inva
     let mut reuses = Vec::new();
     for link in &case.chain.links {
         match &link.entry.event {
-            Event::ItemFired(e) => drop(works.insert(&e.item, Work::of(e))),
+            Event::ItemFired(e) => drop(works.insert(&e.item, Work::from_fired(e))),
             Event::ItemReconciled(e) if !link.verified_before => {
                 if let Some(reused) = &e.reused {
                     let reuse = Reuse { end: e, reused, work: works.get(&e.item).copied(), base };
@@ -125,7 +125,7 @@ impl Reuse<'_> {
         if self.base != Some(base) {
             return Err("that run starts from another base");
         }
-        if work != Work::of(dispatch) {
+        if work != Work::from_fired(dispatch) {
             return Err("its task differs from the task done there");
         }
         if made.reused.is_some() {

@@ -93,7 +93,7 @@ impl RunChain {
     /// Returns the keys that may seal the run: those in entry 0 and those that an owner admitted.
     pub(super) fn sealers(&self) -> Vec<String> {
         let Some(submitted) = self.submitted() else { return Vec::new() };
-        let (mut sealers, keys) = (submitted.sealers(), Keys::of(submitted));
+        let (mut sealers, keys) = (submitted.sealers(), Keys::from_submitted(submitted));
         for link in &self.links {
             let Event::RunAdmitted(e) = &link.entry.event else { continue };
             let by_owner = link.signer.as_ref().is_ok_and(|key| keys.refuse(key, &link.entry.event).is_none());

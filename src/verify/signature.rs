@@ -155,7 +155,7 @@ pub(crate) struct Judged {
 
 /// `held_since` is the earliest time at which an external clock saw the run's root.
 pub(super) fn row(case: &Case<'_>, imports: &[Imported], held_since: Option<Moment>) -> Signature {
-    let keys = case.chain.submitted().map(Keys::of).unwrap_or_default();
+    let keys = case.chain.submitted().map(Keys::from_submitted).unwrap_or_default();
     let first = case.chain.links.first().map(|link| link.hash);
     let writers = if case.chain.cut { Writers::Any } else { Writers::of_run(case.run, keys, first) };
     let mut judged = judge(case.chain.links.iter().map(Signed::of), writers, "", case.options, held_since);
@@ -287,7 +287,7 @@ impl Judged {
         match one.event {
             Some(Event::RunAdmitted(e)) => admit(&e.key, e.role),
             Some(Event::RunSubmitted(e)) => {
-                for (key, roles) in Keys::of(e).iter().filter(|(key, _)| *key != by) {
+                for (key, roles) in Keys::from_submitted(e).iter().filter(|(key, _)| *key != by) {
                     roles.iter().for_each(|role| admit(key, *role));
                 }
             }

@@ -247,7 +247,7 @@ impl Made {
             sandbox: manifest.map(|manifest| manifest.claims.sandbox),
             prompt: Prompt::of(item),
             check: ended.verify,
-            claims: Reported::of(ended.claims.as_deref(), ended.usage),
+            claims: Reported::new(ended.claims.as_deref(), ended.usage),
             sealed: run.state.sealed,
             superseded_by: run.state.replaced_by(at).cloned(),
             reused: ended.reused.clone(),

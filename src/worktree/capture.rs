@@ -5,9 +5,9 @@
 //! no `.git` in the worktree is ever read.
 
 pub(super) mod changed;
+mod confined_git;
 mod excluded;
 pub(super) mod filtered;
-mod inside;
 pub mod large;
 mod outputs;
 pub(super) mod part;
@@ -60,7 +60,7 @@ pub struct Captured {
     /// The objects for git-lfs, to be stored once the rest is accepted.
     pub large: Vec<Large>,
     /// Keeps their bytes until a ref reaches them.
-    pub kept: KeepGuard,
+    pub guard: KeepGuard,
 }
 
 /// Captures the patch and the outputs of an attempt.
@@ -76,7 +76,7 @@ pub fn capture(workspace: &Workspace, host: &Host) -> Result<Captured, Error> {
     let changes = changes(workspace, host)?;
     let outputs = outputs::capture(workspace, host, &mut batch)?;
     let captured = Captured { outputs, large: large_of(host), ..changes.store(&mut batch)? };
-    Ok(Captured { kept: batch.keep().map_err(Error::Store)?, ..captured })
+    Ok(Captured { guard: batch.keep().map_err(Error::Store)?, ..captured })
 }
 
 /// Captures the difference between the base and a commit that was made before, without submodules,
@@ -86,7 +86,7 @@ pub fn capture_commit(workspace: &Workspace, host: &Host, commit: Oid) -> Result
     let is_empty = file.metadata().map_err(Error::at(&workspace.dir))?.len() == 0;
     let mut batch = host.store.batch();
     let patch = if is_empty { None } else { Some(store(&mut batch, &mut file)?) };
-    Ok(Captured { patch, kept: batch.keep().map_err(Error::Store)?, ..Captured::default() })
+    Ok(Captured { patch, guard: batch.keep().map_err(Error::Store)?, ..Captured::default() })
 }
 
 /// Captures only the patch, with changes to submodules, or only the outputs, like [`capture`]. Can
@@ -101,7 +101,7 @@ pub fn capture_part(workspace: &Workspace, host: &Host, kind: CaptureKind) -> Re
         CaptureKind::Outputs => captured.outputs = outputs::capture(workspace, host, &mut batch)?,
     }
     captured.large = large_of(host);
-    captured.kept = batch.keep().map_err(Error::Store)?;
+    captured.guard = batch.keep().map_err(Error::Store)?;
     Ok(captured)
 }
 
@@ -141,7 +141,7 @@ impl Changes {
         let patch = self.patch.map(|mut file| store(batch, &mut file)).transpose()?;
         let submodules = self.submodules.into_iter().map(|(name, mut file)| Ok((name, store(batch, &mut file)?)));
         let submodules = submodules.collect::<Result<_, Error>>()?;
-        let left_out = self.left_out.iter().map(|path| walk::shown(path)).collect();
+        let left_out = self.left_out.iter().map(|path| walk::display_path(path)).collect();
         Ok(Captured { patch, submodules, left_out, excluded: self.excluded, ..Captured::default() })
     }
 }
@@ -152,10 +152,10 @@ fn changes(workspace: &Workspace, host: &Host) -> Result<Changes, Error> {
     let mut walked = walk::walk(workspace, host, &base)?;
     let excluded = std::mem::take(&mut walked.excluded).in_words();
     let (submodules, mut left_out) = submodules::capture(workspace, host, &base)?;
-    let part = Part::of(workspace, host, &base);
-    let taken = if walked.changed { patch::capture(&part, &walked)? } else { Change::default() };
-    left_out.extend(taken.left_out);
-    Ok(Changes { patch: taken.patch, submodules, left_out, excluded })
+    let part = Part::new(workspace, host, &base);
+    let change = if walked.changed { patch::capture(&part, &walked)? } else { Change::default() };
+    left_out.extend(change.left_out);
+    Ok(Changes { patch: change.patch, submodules, left_out, excluded })
 }
 
 /// Writes a file into the batch.

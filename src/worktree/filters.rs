@@ -27,7 +27,7 @@ pub enum Filters {
 
 impl Filters {
     /// Returns the place for a worker with this confinement, or for an unconfined one.
-    pub fn of(inside: Option<Inside>) -> Self {
+    pub fn new(inside: Option<Inside>) -> Self {
         inside.map_or(Self::Outside, |inside| Self::Inside(Arc::new(inside)))
     }
 }

@@ -89,7 +89,7 @@ fn digest(folder: &Path, paths: &[PathBuf]) -> Result<Digest, Error> {
         let failed = |error| Error::Io(place.clone(), error);
         let meta = fs::symlink_metadata(&place).map_err(failed)?;
         let (kind, content) = if meta.is_symlink() {
-            ("link", Digest::of(fs::read_link(&place).map_err(failed)?.as_os_str().as_bytes()))
+            ("link", Digest::compute(fs::read_link(&place).map_err(failed)?.as_os_str().as_bytes()))
         } else {
             let mut reader = HashingReader::new(File::open(&place).map_err(failed)?);
             io::copy(&mut reader, &mut io::sink()).map_err(failed)?;

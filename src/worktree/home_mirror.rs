@@ -103,8 +103,9 @@ impl HomeMirror {
             }
             let is_copied = !is_full && is_settings(&below);
             let file = if is_copied { read_small(&real) } else { None };
-            let entry = file.map(|(bytes, mode)| Entry::File(bytes, mode, real.clone())).unwrap_or(Entry::Link(real));
-            self.entries.push((below, entry));
+            let mirrored =
+                file.map(|(bytes, mode)| Entry::File(bytes, mode, real.clone())).unwrap_or(Entry::Link(real));
+            self.entries.push((below, mirrored));
         }
     }
 
@@ -183,8 +184,9 @@ mod tests {
             fs::write(home.join(path), "new").expect("a file is written");
         }
         let to = top.join("mirror");
-        let given = |path: &Path, content: &[u8]| (!path.ends_with("notes")).then(|| content.to_owned());
-        mirror.write(&to, &given).expect("it is written");
+        mirror
+            .write(&to, &|path: &Path, content: &[u8]| (!path.ends_with("notes")).then(|| content.to_owned()))
+            .expect("it is written");
         let kind = |path: &str| match fs::symlink_metadata(to.join(path)) {
             Ok(meta) if meta.is_symlink() => "link",
             Ok(meta) if meta.is_file() => "copy",

@@ -28,11 +28,15 @@ pub fn stage(workspace: &Workspace, store: &Store, inputs: &BTreeMap<FilePath, (
 }
 
 fn write(store: &Store, path: &Path, oid: Oid, expected: Digest) -> Result<(), Problem> {
-    let io = |e| Problem::Io(path.to_owned(), e);
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(io)?;
+        fs::create_dir_all(folder).map_err(|e| Problem::Io(path.to_owned(), e))?;
     }
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o444).open(path).map_err(io)?;
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o444)
+        .open(path)
+        .map_err(|e| Problem::Io(path.to_owned(), e))?;
     let (actual, _) = store.copy_blob(oid, &mut file).map_err(Problem::Read)?;
     if actual != expected {
         return Err(Problem::Mismatch(actual));

@@ -111,5 +111,5 @@ fn is_name(name: &str) -> bool {
 fn fresh_name(common: &Path) -> String {
     let inode = id_of(common).map_or(0, |(_, inode)| inode);
     let of = [common.as_os_str().as_bytes(), &[0], &inode.to_le_bytes()].concat();
-    Digest::of(&of).hex()[..16].to_owned()
+    Digest::compute(&of).hex()[..16].to_owned()
 }

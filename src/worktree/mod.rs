@@ -10,7 +10,6 @@
 //! through the worktree.
 
 pub mod capture;
-pub mod carry;
 pub mod consumed;
 pub mod filters;
 pub mod held_out;
@@ -22,5 +21,6 @@ pub mod product;
 pub mod protect;
 pub mod salvage;
 pub mod settings;
-pub mod stray;
+pub mod stray_commits;
+pub mod users_work;
 pub mod workspace;

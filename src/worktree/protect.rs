@@ -147,7 +147,7 @@ impl Guard {
             folder.make(name).or_else(exists).map_err(at)?;
             Tree::open(folder.as_fd(), name).map_err(at)
         };
-        let (files, aside) = (open("files")?, open("aside")?);
+        let (files, moved_files) = (open("files")?, open("aside")?);
         let reference = self.reference.files.iter().filter(|(_, entry)| entry.mode != SUBMODULE);
         let reference = workspace.write_files(host, &workspace.dir.join(FOLDER).join("files"), reference)?;
         let tree = Tree::open(attempt.as_fd(), "tree").map_err(Error::at("tree".into()))?;
@@ -157,7 +157,7 @@ impl Guard {
             workspace,
             tree,
             files,
-            aside,
+            moved_files,
             reference,
             product_paths,
             held_out,
@@ -232,27 +232,38 @@ fn walk(
 ) -> Result<(), Error> {
     // The others are the git directory, submodules, files that every worktree gets, inputs and
     // outputs.
-    let apart = workspace.apart_from_work(host)?;
+    let excluded = workspace.apart_from_work(host)?;
     let own = [&host.settings.inputs, &host.settings.outputs];
-    let skips = |path: &BStr| path == ".git" || apart.contains(path) || own.iter().any(|name| path == name.as_str());
     let mut count = 0;
-    let walked = tree.walk(&skips, &mut |path, kind| {
-        count += 1;
-        if count > MOST_FILES {
-            return Err(io::Error::other(format!("more than {MOST_FILES} files")));
-        }
-        visit(path, kind);
-        Ok(())
-    });
+    let walked = tree.walk(
+        &|path: &BStr| path == ".git" || excluded.contains(path) || own.iter().any(|name| path == name.as_str()),
+        &mut |path, kind| {
+            count += 1;
+            if count > MOST_FILES {
+                return Err(io::Error::other(format!("more than {MOST_FILES} files")));
+            }
+            visit(path, kind);
+            Ok(())
+        },
+    );
     walked.map_err(Error::at("tree".into()))
 }
 
 /// Returns a path that git accepts in an index, where a component must not be `.git`. Different
 /// paths stay different.
 fn as_index_path(path: &BStr) -> BString {
-    let is_dot_git = |part: &[u8]| part.trim_end_with(|c| c == '\x01').eq_ignore_ascii_case(b".git");
-    let part = |part: &[u8]| if is_dot_git(part) { [part, b"\x01"].concat() } else { part.to_vec() };
-    BString::from(path.split(|byte| *byte == b'/').map(part).collect::<Vec<_>>().join(&b'/'))
+    BString::from(
+        path.split(|byte| *byte == b'/')
+            .map(|part| {
+                if part.trim_end_with(|c| c == '\x01').eq_ignore_ascii_case(b".git") {
+                    [part, b"\x01"].concat()
+                } else {
+                    part.to_vec()
+                }
+            })
+            .collect::<Vec<_>>()
+            .join(&b'/'),
+    )
 }
 
 /// Accepts the error of a folder that already exists.

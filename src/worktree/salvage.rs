@@ -21,7 +21,7 @@ use crate::worktree::capture::filtered::Failing;
 use crate::worktree::capture::large_of;
 use crate::worktree::capture::part::Part;
 use crate::worktree::capture::tree::{Scratch, ignored, relative};
-use crate::worktree::capture::walk::{self, Walked, shown};
+use crate::worktree::capture::walk::{self, Walked, display_path};
 use crate::worktree::capture::{Error, changed, large, repositories, submodules, traps};
 use crate::worktree::host::Host;
 use crate::worktree::workspace::{Base, Workspace};
@@ -44,7 +44,7 @@ pub struct Salvaged {
     /// The tree.
     pub tree: Oid,
     /// Keeps its objects until a ref reaches them.
-    pub kept: KeepGuard,
+    pub guard: KeepGuard,
     /// Descriptions of everything that is not in the tree.
     pub without: Vec<String>,
 }
@@ -52,11 +52,11 @@ pub struct Salvaged {
 impl Salvaged {
     /// Returns messages for the operator.
     pub fn messages(&self, item: &ItemId, attempt: u32) -> Vec<String> {
-        let shown = self.without.iter().take(MOST_MESSAGES);
+        let listed = self.without.iter().take(MOST_MESSAGES);
         let message =
             |left_out: &String| format!("{item}: left out of the saved work of attempt {attempt}: {left_out}");
         let more = self.without.len().saturating_sub(MOST_MESSAGES);
-        shown.map(message).chain((more > 0).then(|| message(&format!("{more} more")))).collect()
+        listed.map(message).chain((more > 0).then(|| message(&format!("{more} more")))).collect()
     }
 
     /// Returns true if the tree has all of the work, so that the worktree may go.
@@ -95,48 +95,51 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
     let (patches, mut without) = of_submodules(workspace, host, &base)?;
     without.extend(walked.traps.paths().iter().map(traps::in_words));
     let limit = patches.values().fold(host.settings.max_salvage, |left, patch| left.saturating_sub(patch.len() as u64));
-    let part = Part::of(workspace, host, &base);
+    let part = Part::new(workspace, host, &base);
     let scratch = changed::scratch(&part, &walked)?;
     without.extend(repositories::left_out(&walked, &scratch)?.iter().map(repositories::in_words));
     without.extend(not_taken(&walked, &scratch)?);
     let skip: BTreeSet<BString> = left_out(&walked).cloned().collect();
-    let (mut taken, room) = select_smallest(&walked, &scratch, &skip, limit, &mut without)?;
+    let (mut paths, room) = select_smallest(&walked, &scratch, &skip, limit, &mut without)?;
     let outputs = Outputs::find(workspace, host, room);
     match &outputs {
         Ok(outputs) => {
-            taken.extend(outputs.found.iter().map(|path| path.as_bstr()));
+            paths.extend(outputs.found.iter().map(|path| path.as_bstr()));
             without.extend(outputs.left_out.iter().cloned());
         }
-        Err(why) => without.push(format!("all below {}: {why}", shown(relative(workspace, workspace.outputs())))),
+        Err(why) => without.push(format!("all below {}: {why}", relative_name(workspace, workspace.outputs()))),
     }
-    let converted = changed::add(&part, &scratch, &taken, Failing::LeavesOut)?;
+    let converted = changed::add(&part, &scratch, &paths, Failing::LeavesOut)?;
     put(&scratch, relative(workspace, workspace.outputs()), &patches)?;
     let gone: Vec<BString> = walked.gone.iter().filter(|path| !is_left_out(path.as_bstr(), &skip)).cloned().collect();
-    let write = |secret: &BTreeSet<BString>| {
-        let mut now = scratch.read_index(&part)?;
-        now.remove_entries(|_, path, _| secret.contains(path));
-        changed::edit(&part, &gone, &now, &scratch)
-    };
-    let mut tree = write(&BTreeSet::new())?;
+    let mut tree = write_tree(&part, &scratch, &gone, &BTreeSet::new())?;
     let secrets = find_secrets(host, &scratch, base.tree, tree)?;
     if !secrets.is_empty() {
-        tree = write(&secrets.keys().cloned().collect())?;
+        tree = write_tree(&part, &scratch, &gone, &secrets.keys().cloned().collect())?;
         without.extend(secrets.into_values().collect::<BTreeSet<_>>());
     }
     let nothing = converted.iter().filter(|(_, made)| made.is_none());
     without.extend(
-        nothing.map(|(path, _)| format!("{}, whose filter failed, or kept a secret of it elsewhere", shown(path))),
+        nothing
+            .map(|(path, _)| format!("{}, whose filter failed, or kept a secret of it elsewhere", display_path(path))),
     );
     if tree == base.tree && without.is_empty() {
         return Ok(None);
     }
     // Objects that the base reaches are safe; others may be unreachable in the repository.
-    let kept = incoming::take_in(&host.store, scratch.git(), tree, Some(base.tree), false)?;
+    let guard = incoming::take_in(&host.store, scratch.git(), tree, Some(base.tree), false)?;
     // Without the contents the work is still saved, with pointers that name them.
     if let Err(error) = large::take_over(workspace, &large_of(host)) {
         without.push(format!("what git-lfs keeps of it: {}", in_words(&error)));
     }
-    Ok(Some(Salvaged { tree, kept, without }))
+    Ok(Some(Salvaged { tree, guard, without }))
+}
+
+/// Writes the tree of the index without the files that are gone, and those that have a secret.
+fn write_tree(part: &Part<'_>, scratch: &Scratch, gone: &[BString], secret: &BTreeSet<BString>) -> Result<Oid, Error> {
+    let mut now = scratch.read_index(part)?;
+    now.remove_entries(|_, path, _| secret.contains(path));
+    changed::edit(part, gone, &now, scratch)
 }
 
 /// Returns true if a path is at or below an excluded one.
@@ -195,12 +198,12 @@ fn find_secrets(host: &Host, scratch: &Scratch, base: Oid, tree: Oid) -> Result<
     let mut fields = listed.split(|byte| *byte == 0);
     while let (Some(about), Some(path)) = (fields.next(), fields.next()) {
         let new = about.split(|byte| *byte == b' ').nth(3).unwrap_or_default();
-        let named = host.gate.scan(&String::from_utf8_lossy(path)).err();
-        let held = blobs.get(new).map(|secret| {
+        let by_name = host.gate.scan(&String::from_utf8_lossy(path)).err();
+        let by_content = blobs.get(new).map(|secret| {
             let file = redact(&String::from_utf8_lossy(path)).into_owned();
             Secret { file, ..(*secret).clone() }
         });
-        if let Some(secret) = named.or(held) {
+        if let Some(secret) = by_name.or(by_content) {
             secrets.insert(BString::from(path), secret.to_string());
         }
     }
@@ -217,13 +220,14 @@ fn left_out(walked: &Walked) -> impl Iterator<Item = &BString> {
 fn not_taken(walked: &Walked, scratch: &Scratch) -> Result<Vec<String>, Error> {
     let all: Vec<BString> = walked.large.iter().chain(&walked.closed).chain(&walked.nested).cloned().collect();
     let ignored = ignored(scratch, &all)?;
-    let describe = |paths: &[BString], why: &str| -> Vec<String> {
-        paths.iter().filter(|path| !ignored.contains(*path)).map(|path| format!("{}, {why}", shown(path))).collect()
-    };
-    let large = describe(&walked.large, TOO_LARGE);
-    let closed = describe(&walked.closed, "which cannot be read");
-    let nested = describe(&walked.nested, "which has an entry called .git");
+    let large = describe_untracked(&ignored, &walked.large, TOO_LARGE);
+    let closed = describe_untracked(&ignored, &walked.closed, "which cannot be read");
+    let nested = describe_untracked(&ignored, &walked.nested, "which has an entry called .git");
     Ok([large, closed, nested].concat())
+}
+
+fn describe_untracked(ignored: &BTreeSet<BString>, paths: &[BString], why: &str) -> Vec<String> {
+    paths.iter().filter(|path| !ignored.contains(*path)).map(|path| format!("{}, {why}", display_path(path))).collect()
 }
 
 /// Returns the changed files without the largest, so that the others fit into the limit, and how
@@ -235,20 +239,20 @@ fn select_smallest<'w>(
     limit: u64,
     without: &mut Vec<String>,
 ) -> Result<(BTreeSet<&'w BStr>, u64), Error> {
-    let (mut taken, mut left) = (changed::taken(walked, scratch)?, limit);
-    taken.retain(|path| !is_left_out(path, skip));
+    let (mut paths, mut left) = (changed::files_to_take(walked, scratch)?, limit);
+    paths.retain(|path| !is_left_out(path, skip));
     let mut sizes: Vec<&(u64, BString)> =
-        walked.sizes.iter().filter(|(_, path)| taken.contains(path.as_bstr())).collect();
+        walked.sizes.iter().filter(|(_, path)| paths.contains(path.as_bstr())).collect();
     sizes.sort();
     for (size, path) in sizes {
         if let Some(rest) = left.checked_sub(*size) {
             left = rest;
         } else {
-            taken.remove(path.as_bstr());
-            without.push(format!("{}, {BEYOND}", shown(path)));
+            paths.remove(path.as_bstr());
+            without.push(format!("{}, {BEYOND}", display_path(path)));
         }
     }
-    Ok((taken, left))
+    Ok((paths, left))
 }
 
 /// The files below `outputs/`.
@@ -265,19 +269,18 @@ impl Outputs {
         let root = workspace.outputs();
         let (mut folders, mut room) = (Vec::new(), Room::new());
         let mut outputs = Self { found: Vec::new(), left_out: Vec::new() };
-        let name = |path: &Path| shown(relative(workspace, path));
         if traps::is_folder(&workspace.tree(), relative(workspace, root)) {
             folders.push(root.to_owned());
         }
         while let Some(folder) = folders.pop() {
             let Ok(entries) = fs::read_dir(&folder) else {
-                outputs.left_out.push(format!("{}, which cannot be read", name(&folder)));
+                outputs.left_out.push(format!("{}, which cannot be read", relative_name(workspace, &folder)));
                 continue;
             };
             let (nested, entries): (Vec<_>, Vec<_>) =
                 entries.flatten().partition(|entry| is_dot_git(&entry.file_name().to_string_lossy()));
             if !nested.is_empty() && folder != root {
-                outputs.left_out.push(format!("{}, a git repository", name(&folder)));
+                outputs.left_out.push(format!("{}, a git repository", relative_name(workspace, &folder)));
                 continue;
             }
             for entry in entries {
@@ -289,15 +292,20 @@ impl Outputs {
                 } else if traps::is_strange(meta.file_type()) {
                     // It has no content.
                 } else if meta.len() > host.settings.max_product {
-                    outputs.left_out.push(format!("{}, {TOO_LARGE}", name(&path)));
+                    outputs.left_out.push(format!("{}, {TOO_LARGE}", relative_name(workspace, &path)));
                 } else if let Some(rest) = left.checked_sub(meta.len()) {
                     left = rest;
                     outputs.found.push(relative(workspace, &path).into());
                 } else {
-                    outputs.left_out.push(format!("{}, {BEYOND}", name(&path)));
+                    outputs.left_out.push(format!("{}, {BEYOND}", relative_name(workspace, &path)));
                 }
             }
         }
         Ok(outputs)
     }
+}
+
+/// Returns a path of the attempt, for messages.
+fn relative_name(workspace: &Workspace, path: &Path) -> String {
+    display_path(relative(workspace, path))
 }

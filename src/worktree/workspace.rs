@@ -133,8 +133,8 @@ impl Workspace {
         let of = Attempt { run, item, number: attempt, base };
         let name = name_of(item, attempt);
         let path = dir.join(&name);
-        let spare = host.reuse.then(|| host.pool.take(host, &prepared, &refs, &run_folder, &name)).flatten();
-        if let Some((folder, pristine)) = spare {
+        let reused = host.reuse.then(|| host.pool.take(host, &prepared, &refs, &run_folder, &name)).flatten();
+        if let Some((folder, pristine)) = reused {
             let mut workspace = Self::with(host, &of, Place { dir: path, name, run_folder }, folder);
             workspace.index = Some(Arc::clone(pristine.index()));
             workspace.pristine = Some(pristine);
@@ -196,7 +196,7 @@ impl Workspace {
         let tree = dir.join("tree");
         let (inputs, outputs) = (tree.join(&host.settings.inputs), tree.join(&host.settings.outputs));
         let (run, item) = (run.clone(), item.clone());
-        let (index, pristine, private) = (None, None, Private::of(host, &dir));
+        let (index, pristine, private) = (None, None, Private::new(host, &dir));
         Self {
             run,
             item,
@@ -237,7 +237,7 @@ impl Workspace {
         let written = fs::metadata(&path).and_then(|meta| meta.modified()).map_err(Error::at(&path))?;
         let index = Index { written, ..index };
         if self.reusable {
-            let (pristine, index) = Pristine::of(&self.folder, base, index).map_err(Error::at(&self.dir))?;
+            let (pristine, index) = Pristine::record(&self.folder, base, index).map_err(Error::at(&self.dir))?;
             (self.index, self.pristine) = (Some(index), pristine.map(Arc::new));
         } else {
             self.index = Some(Arc::new(index));
@@ -316,8 +316,8 @@ impl Workspace {
 
     /// Returns true if held-out files may be in the worktree, because a check did not end normally.
     pub(super) fn may_hold_out(&self) -> bool {
-        let aside = self.folder.folder("protect/aside");
-        aside.is_ok_and(|aside| aside.has("held-out"))
+        let folder = self.folder.folder("protect/aside");
+        folder.is_ok_and(|folder| folder.has("held-out"))
     }
 
     /// Checks out files of the base, and others by their blobs, into an empty folder. Returns the

@@ -280,8 +280,8 @@ fn missing_curl_gives_a_hint() {
 /// Computes the code of a message by HMAC with SHA-256.
 fn code(key: &[u8], message: &str) -> [u8; 32] {
     let pad = |with: u8| -> Vec<u8> { (0..64).map(|at| key.get(at).copied().unwrap_or_default() ^ with).collect() };
-    let inner = Digest::of(&[&pad(0x36), message.as_bytes()].concat());
-    *Digest::of(&[&pad(0x5c)[..], inner.as_bytes()].concat()).as_bytes()
+    let inner = Digest::compute(&[&pad(0x36), message.as_bytes()].concat());
+    *Digest::compute(&[&pad(0x5c)[..], inner.as_bytes()].concat()).as_bytes()
 }
 
 /// Returns the signature that a request must have, by the rules of AWS, version 4.
@@ -297,7 +297,7 @@ fn signature(head: &str, signed: &str, scope: &str) -> String {
     let headers = headers.concat();
     let payload = header("x-amz-content-sha256");
     let request = format!("{method}\n{path}\n{query}\n{headers}\n{signed}\n{payload}");
-    let hash = Digest::of(request.as_bytes()).hex();
+    let hash = Digest::compute(request.as_bytes()).hex();
     let text = format!("AWS4-HMAC-SHA256\n{}\n{scope}\n{hash}", header("x-amz-date"));
     let key = scope.split('/').fold(format!("AWS4{SECRET}").into_bytes(), |key, part| code(&key, part).to_vec());
     Digest::from_bytes(code(&key, &text)).hex()

@@ -170,14 +170,14 @@ impl<'a> ChainBuilder<'a> {
     /// The item that a rule names after what it sees, whether it would create it or not.
     pub(crate) fn of_rule(&self, at: usize) -> Item {
         let rule = &self.state.rules[at];
-        rule.item(&self.state.seen(rule)).unwrap()
+        rule.item(&self.state.latest_documents(rule)).unwrap()
     }
 
     pub(crate) fn extend(&mut self, cause: Cause, items: &[Item]) {
         for item in items {
             store_product(self.forge, &definition(item));
         }
-        self.add(Event::RunExtended(RunExtended::of(cause, items, self.forge.store.hash_kind()).unwrap()));
+        self.add(Event::RunExtended(RunExtended::new(cause, items, self.forge.store.hash_kind()).unwrap()));
     }
 
     pub(crate) fn fire(&mut self, item: &str) {
@@ -219,7 +219,7 @@ impl<'a> ChainBuilder<'a> {
             (Source::Elsewhere(_), _) => self.state.submitted.import(need).map(|import| import.product.sha256),
             _ => self.state.submitted.artifacts.values().next().map(|sealed| sealed.sha256),
         };
-        let digest = digest.unwrap_or_else(|| Digest::of(b"made up"));
+        let digest = digest.unwrap_or_else(|| Digest::compute(b"made up"));
         InputRef { from: need.from.clone(), select: need.select.clone(), digest }
     }
 
@@ -235,7 +235,7 @@ impl<'a> ChainBuilder<'a> {
         let mut event = DocumentWritten {
             revision: latest.map_or(1, |latest| latest.number + 1),
             schema: None,
-            sha256: Digest::of(bytes),
+            sha256: Digest::compute(bytes),
             oid: self.forge.store.write_blob(bytes).unwrap(),
             size: bytes.len() as u64,
             previous: latest.map(|latest| latest.product.sha256),
@@ -320,7 +320,7 @@ impl<'a> ChainBuilder<'a> {
     pub(crate) fn seal(&mut self) {
         let read = |_: &FilePath, revision: &Revision| self.forge.store.read_blob(revision.product.oid);
         let stopped = judge::stopped(&self.state, read).unwrap_or_default();
-        self.add(Event::RunSealed(RunSealed { root: Digest::of(b""), stopped }));
+        self.add(Event::RunSealed(RunSealed { root: Digest::compute(b""), stopped }));
     }
 
     /// Signs the latest entry with another key.

@@ -110,7 +110,7 @@ fn between_write_and_swap(repo: &TestRepo, meanwhile: impl FnOnce(&TestRepo)) {
         name: FilePath::parse("notes").unwrap(),
         revision: 1,
         schema: None,
-        sha256: git_handoff::model::digest::Digest::of(b"text"),
+        sha256: git_handoff::model::digest::Digest::compute(b"text"),
         oid,
         size: 4,
         previous: None,
@@ -230,7 +230,7 @@ fn large_files_pass_through() {
     let mut batch = store.batch();
     let Product { oid, sha256: digest, size } = batch.write_file(&mut fs::File::open(&path).unwrap()).unwrap();
     let again = batch.write_file(&mut fs::File::open(&path).unwrap()).unwrap().oid;
-    assert_eq!((again, digest), (oid, git_handoff::model::digest::Digest::of(&bytes)));
+    assert_eq!((again, digest), (oid, git_handoff::model::digest::Digest::compute(&bytes)));
     let small = batch.write_blob(b"after it").unwrap();
     let guard = batch.keep().unwrap();
     assert_eq!(size, bytes.len() as u64);

@@ -53,7 +53,7 @@ fn unpublished_entries_have_no_effect() {
         Event::ItemSkipped(dropped("b")),
         Event::RunClosed(ended.clone()),
         Event::RunCancelled(ended),
-        Event::RunSealed(RunSealed { root: Digest::of(b""), stopped: [].into() }),
+        Event::RunSealed(RunSealed { root: Digest::compute(b""), stopped: [].into() }),
     ];
     let before = repo.refs();
     for event in events {

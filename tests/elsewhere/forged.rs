@@ -52,7 +52,7 @@ fn proof(forge: &Forge, item: &str) -> Evidence {
 }
 
 fn product(forge: &Forge, bytes: &[u8]) -> Product {
-    Product { sha256: Digest::of(bytes), oid: forge.store.write_blob(bytes).unwrap(), size: bytes.len() as u64 }
+    Product { sha256: Digest::compute(bytes), oid: forge.store.write_blob(bytes).unwrap(), size: bytes.len() as u64 }
 }
 
 /// A run that takes `report` of `make`, to be modified.
@@ -168,7 +168,7 @@ fn import_of_a_missing_product_fails() {
         ),
         (
             "other evidence",
-            |_, s| s.digest = Some(Digest::of(b"x")),
+            |_, s| s.digest = Some(Digest::compute(b"x")),
             "handoff",
             "entry 0: @run/first/make:outputs/report does not hold: its evidence is not the one that the entry names",
         ),
@@ -218,7 +218,7 @@ fn import_of_a_missing_product_fails() {
         ),
         (
             "something else consumed",
-            |_, s| s.consumed = Some(Digest::of(b"else")),
+            |_, s| s.consumed = Some(Digest::compute(b"else")),
             "handoff",
             "item take, input it: … was consumed, but outputs/report of @run/first/make is …",
         ),

@@ -47,7 +47,7 @@ fn show_item(repo: &TestRepo, item: &str) -> Value {
 /// Returns what is recorded of a file, as outputs show its path.
 fn file(repo: &TestRepo, path: &Path) -> Value {
     let bytes = fs::read(path).unwrap();
-    json!({ "path": real(repo, path), "sha256": Digest::of(&bytes), "size": bytes.len() })
+    json!({ "path": real(repo, path), "sha256": Digest::compute(&bytes), "size": bytes.len() })
 }
 
 fn real(repo: &TestRepo, path: &Path) -> String {

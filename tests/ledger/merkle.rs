@@ -6,13 +6,13 @@ use git_handoff::model::format::leaf_hash;
 
 /// Returns the hash of an inner node, as section 2.1 defines it.
 fn node_hash(left: &Digest, right: &Digest) -> Digest {
-    Digest::of(&[&[1][..], left.as_bytes(), right.as_bytes()].concat())
+    Digest::compute(&[&[1][..], left.as_bytes(), right.as_bytes()].concat())
 }
 
 /// Returns the root by the recursive definition of section 2.1.
 fn by_definition(leaves: &[Digest]) -> Digest {
     match leaves {
-        [] => Digest::of(b""),
+        [] => Digest::compute(b""),
         [one] => *one,
         _ => {
             let split = leaves.len().next_power_of_two() / 2;

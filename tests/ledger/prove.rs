@@ -29,7 +29,7 @@ fn check_with(proof: &Proof, supplied: Beside, options: &Options) -> Report {
 }
 
 fn file(bytes: &[u8]) -> Beside {
-    Beside { file: Some((Digest::of(bytes), bytes.len() as u64)), ..Beside::default() }
+    Beside { file: Some((Digest::compute(bytes), bytes.len() as u64)), ..Beside::default() }
 }
 
 #[test]

@@ -12,7 +12,7 @@ const ADA: &str = "SHA256:x";
 const BOB: &str = "SHA256:y";
 
 fn driver(digit: u8) -> DriverId {
-    DriverId::of([digit; 16])
+    DriverId::from_random([digit; 16])
 }
 
 fn shared(heartbeat: u64, lost_after: u64) -> Event {

@@ -22,7 +22,7 @@ const PLAN: &str = r#"{"id":"nightly","items":[{"id":"a","executor":"command","i
 
 fn submitted() -> RunSubmitted {
     RunSubmitted {
-        plan: Product::of(PLAN.as_bytes(), gix::hash::Kind::Sha1).unwrap(),
+        plan: Product::from_bytes(PLAN.as_bytes(), gix::hash::Kind::Sha1).unwrap(),
         artifacts: std::collections::BTreeMap::new(),
         rules: None,
         pipelines: std::collections::BTreeMap::new(),

@@ -47,10 +47,10 @@ fn written(name: &str, revision: u64, previous: Option<&[u8]>) -> Event {
         name: FilePath::parse(name).unwrap(),
         revision,
         schema: None,
-        sha256: Digest::of(b"one"),
+        sha256: Digest::compute(b"one"),
         oid: base(),
         size: 3,
-        previous: previous.map(Digest::of),
+        previous: previous.map(Digest::compute),
         author: "human:ada".into(),
         said: None,
     })
@@ -58,7 +58,7 @@ fn written(name: &str, revision: u64, previous: Option<&[u8]>) -> Event {
 
 fn handed_over_unasked() -> Event {
     let Event::ItemReconciled(mut event) = reconciled(0, 1, Outcome::Done) else { unreachable!() };
-    let product = Product { sha256: Digest::of(b""), oid: base(), size: 0 };
+    let product = Product { sha256: Digest::compute(b""), oid: base(), size: 0 };
     event.products.insert(ProductKey::Document(FilePath::parse("notes").unwrap()), product);
     Event::ItemReconciled(event)
 }
@@ -94,12 +94,12 @@ fn closed() -> Event {
 }
 
 fn sealed() -> Event {
-    Event::RunSealed(RunSealed { root: Digest::of(b"root"), stopped: [].into() })
+    Event::RunSealed(RunSealed { root: Digest::compute(b"root"), stopped: [].into() })
 }
 
 fn failed_with_products() -> Event {
     let Event::ItemReconciled(mut event) = reconciled(0, 1, Outcome::Failed) else { unreachable!() };
-    event.products.insert(ProductKey::Patch, Product { sha256: Digest::of(b""), oid: base(), size: 0 });
+    event.products.insert(ProductKey::Patch, Product { sha256: Digest::compute(b""), oid: base(), size: 0 });
     Event::ItemReconciled(event)
 }
 
@@ -222,7 +222,7 @@ fn every_kind_of_entry_is_refused_where_it_does_not_belong_and_changes_nothing()
         ("submitted", Event::RunSubmitted(submitted)),
         (
             "extended by nothing that is said",
-            Event::RunExtended(RunExtended::of(Cause::Actor, &[], gix::hash::Kind::Sha1).unwrap()),
+            Event::RunExtended(RunExtended::new(Cause::Actor, &[], gix::hash::Kind::Sha1).unwrap()),
         ),
         (
             "concluded by a rule that there is not",
@@ -232,7 +232,7 @@ fn every_kind_of_entry_is_refused_where_it_does_not_belong_and_changes_nothing()
         ("admitted, who may do it", Event::RunAdmitted(RunAdmitted { key: log(), role: Role::Work, first: None })),
         ("dismissed, who has no role", Event::RunDismissed(RunDismissed { key: "SHA256:y".to_owned() })),
         ("shared", Event::RunShared(RunShared { heartbeat: 1000, lost_after: 4000 })),
-        ("log: recorded", Event::LogRecorded(LogRecorded::begin(log(), Digest::of(b"")))),
+        ("log: recorded", Event::LogRecorded(LogRecorded::begin(log(), Digest::compute(b"")))),
     ];
     events.extend(of_documents());
     let kinds: BTreeSet<&str> = events.iter().map(|(_, event)| event.kind()).collect();

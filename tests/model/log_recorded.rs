@@ -13,7 +13,7 @@ fn thread() -> Subject {
 
 /// Returns a statement about the chain that begins with `first`.
 fn at(first: &str, last_seq: u64, root: Option<&str>) -> LogRecorded {
-    let hash = |text: &str| Digest::of(text.as_bytes());
+    let hash = |text: &str| Digest::compute(text.as_bytes());
     let last = if last_seq == 0 { hash(first) } else { hash(&format!("{first}{last_seq}")) };
     LogRecorded { log: "SHA256:x".to_owned(), first: hash(first), last_seq, last, root: root.map(hash) }
 }
@@ -29,7 +29,7 @@ fn a_run_has_a_root_from_its_seal_on_and_a_thread_has_none() {
         (thread(), &later, true),
         (thread(), &seal, false),
         (run(), &at("a", 0, Some("root")), false),
-        (run(), &LogRecorded { last: Digest::of(b"other"), ..begin.clone() }, false),
+        (run(), &LogRecorded { last: Digest::compute(b"other"), ..begin.clone() }, false),
     ] {
         assert_eq!(recorded.may_follow(&about, None), may, "{about} {recorded:?}");
     }

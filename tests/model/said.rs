@@ -1,6 +1,6 @@
 //! The last lines of a check's output.
 
-use git_handoff::model::said::last_lines;
+use git_handoff::model::last_lines::last_lines;
 
 #[test]
 fn last_lines_of_a_check_are_bounded() {

@@ -176,7 +176,7 @@ fn a_statement_about_another_run_or_a_second_time_is_none() {
     let forge = Forge::new();
     let bob = key(forge.path(), 2);
     let honest = decided(&begun(&forge, &bob, Role::Approve), &bob);
-    let other = write_statement(&forge, &bob, git_handoff::model::digest::Digest::of(b"another run"), &honest);
+    let other = write_statement(&forge, &bob, git_handoff::model::digest::Digest::compute(b"another run"), &honest);
     let mut chain_builder = begun(&forge, &bob, Role::Approve);
     chain_builder.add(Event::ItemDecided(ItemDecided { said: Some(other), ..honest }));
     chain_builder.seal();

@@ -54,7 +54,7 @@ impl<'a> Log<'a> {
     /// Says that the products of `build`, or others, are approved or not.
     fn decide(&self, decision: Decision, report: Option<&[u8]>, message: Option<&str>) {
         let mut products = self.built.clone();
-        products.extend(report.map(|report| ("outputs/report".parse().unwrap(), Digest::of(report))));
+        products.extend(report.map(|report| ("outputs/report".parse().unwrap(), Digest::compute(report))));
         let about: About = [("build".parse().unwrap(), products)].into();
         let item = "sign-off".parse().unwrap();
         let path = format::decided_path(&self.run, &item);
@@ -69,7 +69,7 @@ impl<'a> Log<'a> {
         let (name, size) = ("notes".parse().unwrap(), bytes.len() as u64);
         let path = format::written_path(&self.run, &name);
         let blob = Edit::Blob(self.writer.store.write_blob(bytes).unwrap());
-        let sha256 = Digest::of(bytes);
+        let sha256 = Digest::compute(bytes);
         let event = LogWritten {
             log: self.key(),
             first: self.first,

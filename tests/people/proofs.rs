@@ -130,7 +130,7 @@ fn a_statement_that_is_not_the_decision_proves_nothing() {
             e.said = Some(write_statement(forge, bob, first(forge, bob), &other));
         }),
         ("a statement about another run of this name", |forge, bob, e| {
-            e.said = Some(write_statement(forge, bob, Digest::of(b"another run"), &e.clone()));
+            e.said = Some(write_statement(forge, bob, Digest::compute(b"another run"), &e.clone()));
         }),
         ("a statement about other products", |forge, bob, e| {
             let other = ItemDecided { about: BTreeMap::default(), said: None, ..e.clone() };

@@ -82,7 +82,7 @@ fn a_log_of_the_key_that_was_admitted_to_seal_anchors_the_run() {
     let chain = chain_builder.write(&forge.signer);
     assert_eq!(forge.verify().headline, "NOT ANCHORED");
     // It speaks against the run as that of any writer does.
-    forge.log_as(&chain, &bob, |sealed| sealed.root = Some(Digest::of(b"another")));
+    forge.log_as(&chain, &bob, |sealed| sealed.root = Some(Digest::compute(b"another")));
     assert_says(&forge.verify(), "anchor", "refs/handoff/logs/SHA256%3A… holds the root …, recomputed is …");
     let second_forge = Forge::new();
     let second_bob = key(second_forge.path(), 2);
@@ -123,7 +123,7 @@ fn no_other_key_lets_a_key_seal() {
         (
             "it may only seal another run",
             |chain_builder, _, [approver, _]| {
-                chain_builder.add(admission(approver, Role::Seal, Some(Digest::of(b"another"))));
+                chain_builder.add(admission(approver, Role::Seal, Some(Digest::compute(b"another"))));
             },
             "entry 1 is signed by SHA256:…, but admits a sealing key to a run with another entry 0",
         ),
@@ -168,7 +168,7 @@ fn a_seal_before_the_admission_is_none() {
 
 #[test]
 fn an_admission_names_entry_0_where_it_is_one_to_seal_and_nowhere_else() {
-    for (role, first) in [(Role::Seal, None), (Role::Work, Some(Digest::of(b"x")))] {
+    for (role, first) in [(Role::Seal, None), (Role::Work, Some(Digest::compute(b"x")))] {
         let forge = Forge::new();
         let bob = key(forge.path(), 2);
         let mut chain_builder = ChainBuilder::submit(&forge, PLAN);
@@ -244,7 +244,7 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
     let unlinked_report = bent(|_, bob, proof| {
         let other = Forge::new();
         let unlinked_chain = sealed_by(&other, bob, |chain_builder, _| {
-            chain_builder.add(admission(bob, Role::Seal, Some(Digest::of(b"another entry 0"))));
+            chain_builder.add(admission(bob, Role::Seal, Some(Digest::compute(b"another entry 0"))));
         });
         proof.admitted.as_mut().unwrap().commit = commit(&other, &unlinked_chain, 1);
     });

@@ -122,7 +122,7 @@ const FORGED: &[(&str, &str, Bend)] = &[
         dispatched(run, forge, |manifest| manifest.pipeline = None);
     }),
     ("a dispatch with another pipeline", "manifest", |run, forge| {
-        dispatched(run, forge, |manifest| manifest.pipeline = Some(Digest::of(b"other")));
+        dispatched(run, forge, |manifest| manifest.pipeline = Some(Digest::compute(b"other")));
     }),
     ("a try that went on behind a gate that did not pass", "plan", |run, _| {
         again(run, |blocks| {
@@ -151,7 +151,7 @@ pub(crate) fn seal_other(run: &mut ChainBuilder<'_>, forge: &Forge, name: &str, 
 
 /// Points at another blob for the pipeline.
 pub(crate) fn exchange(run: &mut ChainBuilder<'_>, oid: Oid) {
-    point_to(&mut run.drafts[0].event, &format::pipeline_path(Digest::of(SPEC)), oid);
+    point_to(&mut run.drafts[0].event, &format::pipeline_path(Digest::compute(SPEC)), oid);
 }
 
 /// Bends the manifest of the dispatch, which its entry goes on naming.
@@ -175,7 +175,7 @@ fn again(run: &mut ChainBuilder<'_>, bend: impl FnOnce(&mut Vec<BlockEnded>)) {
     let Event::ItemRetried(e) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
     e.blocks = honest();
     bend(&mut e.blocks);
-    let digest = Digest::of(SPEC);
+    let digest = Digest::compute(SPEC);
     run.fire_with("a", |manifest| manifest.pipeline = Some(digest));
     let Event::ItemReconciled(old_end) = ended.event else { panic!() };
     let (blocks, verify) = (old_end.blocks, old_end.verify);
@@ -216,12 +216,12 @@ fn verify_rejects_blocks_outside_the_pipeline() {
 fn a_worker_runs_nothing_but_what_was_sealed() {
     let forge = Forge::with_format("sha256");
     let oid = forge.store.write_blob(SPEC).unwrap();
-    assert_eq!(load(&forge.store, oid, Digest::of(SPEC)).unwrap().bytes(), SPEC);
-    let other = load(&forge.store, oid, Digest::of(b"other")).unwrap_err().to_string();
+    assert_eq!(load(&forge.store, oid, Digest::compute(SPEC)).unwrap().bytes(), SPEC);
+    let other = load(&forge.store, oid, Digest::compute(b"other")).unwrap_err().to_string();
     insta::assert_snapshot!(other, @"integrity: the pipeline sha256:d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa differs from the one sealed with the run: it hashes to sha256:1aa3f834e8e7b04b240697100dedbb6bfd6cc626a1d8f5873eacf334c83e209c");
     let none = forge.store.write_blob(b"{}").unwrap();
-    let none = load(&forge.store, none, Digest::of(b"{}")).unwrap_err().to_string();
+    let none = load(&forge.store, none, Digest::compute(b"{}")).unwrap_err().to_string();
     insta::assert_snapshot!(none, @"integrity: the sealed pipeline sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a is invalid: missing-field at schemaVersion: the field `schemaVersion` is missing");
-    let missing = load(&forge.store, forge.base, Digest::of(SPEC)).unwrap_err().to_string();
+    let missing = load(&forge.store, forge.base, Digest::compute(SPEC)).unwrap_err().to_string();
     assert!(missing.starts_with("integrity: ") && missing.ends_with("cannot be read"), "{missing}");
 }

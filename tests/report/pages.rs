@@ -90,7 +90,7 @@ fn the_hash_of_the_script_is_that_of_the_page() {
     let page = env.handoff(["report", "handoff-dag-1", "-o", "-"]).success();
     let (_, script) = page.split_once("<script id=\"script\">").unwrap();
     let (script, _) = script.split_once("</script>").unwrap();
-    assert_eq!(git_handoff::model::digest::Digest::of(script.as_bytes()).to_string(), hash.trim_end());
+    assert_eq!(git_handoff::model::digest::Digest::compute(script.as_bytes()).to_string(), hash.trim_end());
     assert!(page.contains(hash.trim_end()));
 }
 

@@ -66,7 +66,7 @@ pub(crate) fn going_on<'a>(forge: &'a Forge, first: &BuiltChain, bend: impl FnOn
     let Event::RunSubmitted(submitted) = &mut chain_builder.drafts[0].event else { panic!() };
     submitted.continues = Some(story.continues);
     chain_builder.fire_with(story.item, |dispatch| dispatch.timeout = story.timeout);
-    let made = ProductKey::named("outputs/report").unwrap();
+    let made = ProductKey::from_name("outputs/report").unwrap();
     let event = ItemReconciled {
         products: BTreeMap::from([(made, store_product(forge, story.text))]),
         reused: Some(story.reused),
@@ -143,7 +143,7 @@ fn continuation_of_a_missing_item_fails() {
         ),
         (
             "another digest",
-            |s| s.continues.evidence.sha256 = Digest::of(b"x"),
+            |s| s.continues.evidence.sha256 = Digest::compute(b"x"),
             "0: the run first, which it continues does not hold: continues.json is not the one that the entry names",
         ),
         (
@@ -178,7 +178,7 @@ fn continuation_of_a_missing_item_fails() {
         ),
         (
             "another root",
-            |s| s.continues.root = Digest::of(b"x"),
+            |s| s.continues.root = Digest::compute(b"x"),
             "0: the run first, which it continues does not hold: its entries are not those that the entry names",
         ),
         (
@@ -208,7 +208,7 @@ fn continuation_of_a_missing_item_fails() {
         ),
         (
             "another root of the item",
-            |s| s.reused.root = Digest::of(b"x"),
+            |s| s.reused.root = Digest::compute(b"x"),
             "2: the products that item make reuses does not hold: it is of another run or root than the one that is continued",
         ),
     ];

@@ -96,8 +96,8 @@ pub(crate) fn red(story: &mut Story) {
     (story.item, story.reused.item) = ("other", id("other"));
     story.reused.root = story.proof.root;
     let text = b"other";
-    let product = Product { sha256: Digest::of(text), oid: forge.store.write_blob(text).unwrap(), size: 5 };
-    story.products = BTreeMap::from([(ProductKey::named("outputs/report").unwrap(), product)]);
+    let product = Product { sha256: Digest::compute(text), oid: forge.store.write_blob(text).unwrap(), size: 5 };
+    story.products = BTreeMap::from([(ProductKey::from_name("outputs/report").unwrap(), product)]);
     story.verify = Some(Verified { passed: false, by: VerifiedBy::Command });
 }
 
@@ -105,8 +105,8 @@ fn story(forge: &Forge, run: RunId, bend: impl FnOnce(&mut Story)) -> ChainBuild
     let proof = prove(forge, &run, "make");
     let text = b"make";
     let product =
-        Product { sha256: Digest::of(text), oid: forge.store.write_blob(text).unwrap(), size: text.len() as u64 };
-    let products = BTreeMap::from([(ProductKey::named("outputs/report").unwrap(), product)]);
+        Product { sha256: Digest::compute(text), oid: forge.store.write_blob(text).unwrap(), size: text.len() as u64 };
+    let products = BTreeMap::from([(ProductKey::from_name("outputs/report").unwrap(), product)]);
     let reused = Reused { run, item: id("make"), root: proof.root, evidence: None };
     let mut story = Story { proof, bytes: None, timeout: 7200, item: "make", reused, products, verify: None };
     bend(&mut story);
@@ -181,7 +181,10 @@ fn reuse_of_a_missing_item_fails() {
         ),
         (
             "other evidence than the entry names",
-            |s| s.reused.evidence = Some(Product { sha256: Digest::of(b"x"), ..*s.products.values().next().unwrap() }),
+            |s| {
+                s.reused.evidence =
+                    Some(Product { sha256: Digest::compute(b"x"), ..*s.products.values().next().unwrap() })
+            },
             "entry 2: the products that item make reuses does not hold: reused.json is not the one that the \
              entry names",
         ),
@@ -199,7 +202,7 @@ fn reuse_of_a_missing_item_fails() {
         ),
         (
             "another root",
-            |s| s.reused.root = Digest::of(b"root"),
+            |s| s.reused.root = Digest::compute(b"root"),
             "entry 2: the products that item make reuses does not hold: the proof is of another run, item or \
              root",
         ),

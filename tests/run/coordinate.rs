@@ -32,7 +32,8 @@ fn name(text: &str) -> FilePath {
 
 /// The first revisions of documents with these bytes.
 fn document_states(documents: &[(&str, &str)]) -> BTreeMap<FilePath, Seen> {
-    let entry =
-        |(document, text): &(&str, &str)| (name(document), Seen { revision: 1, sha256: Digest::of(text.as_bytes()) });
+    let entry = |(document, text): &(&str, &str)| {
+        (name(document), Seen { revision: 1, sha256: Digest::compute(text.as_bytes()) })
+    };
     documents.iter().map(entry).collect()
 }

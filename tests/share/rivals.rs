@@ -148,7 +148,7 @@ fn stamp(env: &Environment, files: &[(&str, Option<&str>)]) {
     for (text, name) in files {
         env.write("token", text);
         let blob = env.git_in("hub", ["hash-object", "-w", "../token"]).success();
-        let own = format!("{}.tst", Digest::of(text.as_bytes()).hex());
+        let own = format!("{}.tst", Digest::compute(text.as_bytes()).hex());
         writeln!(lines, "100644 blob {}\t{}", blob.trim(), name.unwrap_or(&own)).unwrap();
     }
     env.write("tree", &lines);
@@ -158,7 +158,7 @@ fn stamp(env: &Environment, files: &[(&str, Option<&str>)]) {
 
 fn stamps(env: &Environment, dir: &str, name: &str) -> Vec<String> {
     let listed = env.git_in(dir, ["ls-tree", "--name-only", name]).success();
-    let of = |token: &str| format!("{}.tst", Digest::of(token.as_bytes()).hex());
+    let of = |token: &str| format!("{}.tst", Digest::compute(token.as_bytes()).hex());
     let known = |label: &str| ["one", "two", "three"].into_iter().find(|token| of(token) == label).map(str::to_owned);
     let mut names: Vec<String> =
         listed.lines().map(|listed_name| known(listed_name).unwrap_or_else(|| listed_name.to_owned())).collect();
@@ -171,7 +171,7 @@ fn time_stamps_only_get_more() {
     const FETCHED: &str = "refs/handoff/remotes/origin/stamps/handoff-dag-1";
     let remote = Remote::new();
     let env = &remote.env;
-    let file_name = format!("{}.tst", Digest::of(b"three").hex());
+    let file_name = format!("{}.tst", Digest::compute(b"three").hex());
     stamp(env, &[("one", None), ("false", Some(&file_name)), ("odd", Some("odd.tst"))]);
     env.handoff_in("clone", ["fetch"]).success();
     assert_eq!(stamps(env, "clone", FETCHED), ["one"]);

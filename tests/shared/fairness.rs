@@ -79,7 +79,7 @@ impl World {
         let (now, all) = (Instant::now(), pushes.len());
         Self {
             now,
-            ids: (1..=all).map(|at| DriverId::of([u8::try_from(at).unwrap(); 16])).collect(),
+            ids: (1..=all).map(|at| DriverId::from_random([u8::try_from(at).unwrap(); 16])).collect(),
             remote: Remote { entries: Vec::new(), beats: vec![(0, None); all] },
             drivers: pushes.iter().map(|push| Simulated::new(*push, all, now)).collect(),
         }

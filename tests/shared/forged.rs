@@ -92,8 +92,9 @@ fn with_tree(writer: &Writer, link: &Link, parent: Oid, edit: (String, Edit)) ->
 
 /// Returns a dispatch of an item, and the entry that takes it back.
 pub(super) fn begun_and_crashed(item: &str) -> [Event; 2] {
-    let (item, driver) = (ItemId::parse(item).unwrap(), Some(DriverId::of([0x22; 16])));
-    let fired = ItemFired::new(item.clone(), 1, Product::of(b"{}", gix::hash::Kind::Sha1).unwrap(), BTreeMap::new());
+    let (item, driver) = (ItemId::parse(item).unwrap(), Some(DriverId::from_random([0x22; 16])));
+    let fired =
+        ItemFired::new(item.clone(), 1, Product::from_bytes(b"{}", gix::hash::Kind::Sha1).unwrap(), BTreeMap::new());
     let ended = ItemEnded { driver: driver.clone(), ..ItemEnded::new(item, 1, Again::Crash) };
     [Event::ItemFired(ItemFired { driver, ..fired }), Event::ItemRequeued(ended)]
 }

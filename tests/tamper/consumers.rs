@@ -365,7 +365,7 @@ fn a_product_that_two_entries_name_differently_is_not_handed_over() {
             [&"patch".parse().unwrap()],
     );
     assert_eq!(patch.read(store).unwrap(), b"diff make\n");
-    let other = git_handoff::model::digest::Digest::of(b"something else\n");
+    let other = git_handoff::model::digest::Digest::compute(b"something else\n");
     assert!(patch.that_is(other).read(store).is_err());
     assert!(format::run_ref(&scene.chain.run) == RUN);
 }

@@ -160,7 +160,7 @@ fn forgeries() -> Vec<Forgery<'static>> {
         next("with the right key: an entry that repeats its number", By::Right, |next| next.entry.seq -= 1),
         next("with the right key: an entry that leaves one out", By::Right, |next| next.entry.seq += 1),
         next("with the right key: an entry that names another before it", By::Right, |next| {
-            next.entry.prev = Some(Digest::of(b"another"));
+            next.entry.prev = Some(Digest::compute(b"another"));
         }),
         next("with the right key: an entry without one before it", By::Right, |next| {
             (next.entry.prev, next.entry.seq) = (None, 0);

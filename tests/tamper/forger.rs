@@ -93,7 +93,7 @@ impl Forger {
     pub(super) fn made_up(&self) -> Vec<Entry> {
         let mut entries = self.entries();
         let Event::ItemReconciled(e) = &mut entries[MAKE[1]].event else { panic!() };
-        e.products.get_mut(&"patch".parse().unwrap()).unwrap().sha256 = Digest::of(b"made up\n");
+        e.products.get_mut(&"patch".parse().unwrap()).unwrap().sha256 = Digest::compute(b"made up\n");
         entries
     }
 

@@ -119,7 +119,7 @@ impl Growing {
         }
         self.scene.forge.log(chain, signer);
         let (head, links) = chain::read(store, &name).unwrap().unwrap();
-        let log_name = LogName::apart(&signer.fingerprint(), links[0].hash);
+        let log_name = LogName::with_entry(&signer.fingerprint(), links[0].hash);
         (head.commit.unwrap(), if further { log_name.reference() } else { name })
     }
 

@@ -84,7 +84,7 @@ fn verifier_options_decide_proofs() {
     let last = forger.links().last().unwrap();
     let Event::RunSealed(e) = &last.entry.event else { panic!() };
     let seal = Seal { root: e.root, entries: last.entry.seq, seal: last.hash, commit: last.commit };
-    let another = Digest::of(b"another");
+    let another = Digest::compute(b"another");
     let places = [
         ("an anchor, which holds another root", Says::Seals(vec![Seal { root: another, ..seal.clone() }])),
         ("an anchor, which holds another number of entries", Says::Seals(vec![Seal { entries: 3, ..seal.clone() }])),

@@ -15,7 +15,7 @@ type Bend<'a> = (&'static str, &'a dyn Fn(&mut Vec<Value>));
 #[test]
 fn paths_that_lead_elsewhere() {
     let forger = Forger::new();
-    let another = || json!(Digest::of(b"another"));
+    let another = || json!(Digest::compute(b"another"));
     let (patch, grown) = (&forger.patch, &forger.grown);
     let entries = patch["entries"].as_u64().unwrap();
     let set = |proof: &Value, at: &str, value: Value| with(proof, |proof| *proof.pointer_mut(at).unwrap() = value);
@@ -82,7 +82,7 @@ fn products_that_were_not_handed_over() {
     let is = |field: &str, value: Value| with(patch, |proof| proof["product"]["is"][field] = value);
     let other = forger.leaf(MAKE[1])["entry"]["products"]["outputs/we ird.bin"].clone();
     let forgeries = vec![
-        ("another digest", is("sha256", json!(Digest::of(b"another")))),
+        ("another digest", is("sha256", json!(Digest::compute(b"another")))),
         ("another size", is("size", 1.into())),
         ("another object name", is("oid", "1".repeat(40).into())),
         (

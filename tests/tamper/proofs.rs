@@ -136,7 +136,7 @@ fn entries_outside_any_run() {
         })
     };
     let [fired, ended] = MAKE;
-    let another = Some(Digest::of(b"another"));
+    let another = Some(Digest::compute(b"another"));
     assert!(forger.report(&under(&|_| {})).intact);
     let forgeries = vec![
         ("an end that does not follow the dispatch before it", under(&|entries| entries[ended].prev = another)),

@@ -56,13 +56,13 @@ pub(crate) fn story(forge: &Forge, end: End) -> ChainBuilder<'_> {
         first: None,
     }));
     run.add(Event::RunShared(RunShared { heartbeat: 1000, lost_after: 4000 }));
-    run.driver = Some(DriverId::of([0xd1; 16]));
+    run.driver = Some(DriverId::from_random([0xd1; 16]));
     run.fire("make");
     run.requeue("make", Again::Failure);
     run.fire("make");
     run.requeue("make", Again::Crash);
     run.fire("make");
-    run.take("make", Some(DriverId::of([0xd2; 16])), Some(Because::Silent));
+    run.take("make", Some(DriverId::from_random([0xd2; 16])), Some(Because::Silent));
     run.fire("make");
     run.done("make", &[("patch", b"diff make\n"), ("outputs/we ird.bin", b"\0\x01\x02")]);
     let decided = ItemDecided {
@@ -101,7 +101,7 @@ pub(crate) fn story(forge: &Forge, end: End) -> ChainBuilder<'_> {
     run.seal();
     // Every field that an entry can have is there.
     for draft in &mut run.drafts {
-        let transcript = Some(Transcript { sha256: Digest::of(b"said\n"), size: 5 });
+        let transcript = Some(Transcript { sha256: Digest::compute(b"said\n"), size: 5 });
         match &mut draft.event {
             Event::ItemFired(e) => {
                 e.claims = Claims { host: Some("node7".to_owned()), job: Some("4711".to_owned()), ..Claims::default() }

@@ -182,7 +182,7 @@ fn exchanged_products() {
     });
     tell("an item that consumed another artifact", &|_, tale| {
         refire(&scene.forge, tale, "use", &|fired| {
-            fired.input_refs.get_mut(&path("spec")).unwrap().digest = Digest::of(b"# Another\n");
+            fired.input_refs.get_mut(&path("spec")).unwrap().digest = Digest::compute(b"# Another\n");
         });
     });
     tell("an item that did not consume what it needs", &|_, tale| {
@@ -191,14 +191,14 @@ fn exchanged_products() {
     for (what, revision) in [("an older revision", b"first\n".as_slice()), ("a later revision", b"third\n")] {
         tell(&format!("an item that consumed {what} of a document"), &|_, tale| {
             refire(&scene.forge, tale, "use", &|fired| {
-                fired.input_refs.get_mut(&path("notes")).unwrap().digest = Digest::of(revision);
+                fired.input_refs.get_mut(&path("notes")).unwrap().digest = Digest::compute(revision);
             });
         });
     }
     tell("a revision of a document exchanged for other bytes", &|forge, tale| {
         let at = tale.iter().position(|event| matches!(event, Event::DocumentWritten(_))).unwrap();
         let Event::DocumentWritten(e) = &mut tale[at] else { panic!() };
-        (e.sha256, e.oid, e.size) = (Digest::of(b"evil\n"), blob(forge, b"evil\n"), 5);
+        (e.sha256, e.oid, e.size) = (Digest::compute(b"evil\n"), blob(forge, b"evil\n"), 5);
     });
     tell("the document of an item that is not its output", &|forge, tale| {
         let other = done(tale, "other");
@@ -272,7 +272,7 @@ fn what_was_added(tell: &mut dyn FnMut(&str, Bend<'_>)) {
         }
         refire(forge, tale, "use", &|fired| {
             let score = fired.input_refs.iter_mut().find(|(key, _)| key.as_str() == "score").unwrap();
-            score.1.digest = Digest::of(high);
+            score.1.digest = Digest::compute(high);
         });
     });
 }

@@ -89,7 +89,10 @@ fn an_adopted_checkpoint_is_the_one_that_was_offered() {
     let from = &entry["adopted"];
     assert_eq!((&from["thread"], &from["commit"]), (&descriptor["thread_id"], &descriptor["commit"]));
     assert_eq!(from["sha256"], format!("sha256:{}", text(&descriptor["blob_sha256"])));
-    assert_eq!(from["descriptor"], git_handoff::model::digest::Digest::of(&format::canonical(&descriptor)).to_string());
+    assert_eq!(
+        from["descriptor"],
+        git_handoff::model::digest::Digest::compute(&format::canonical(&descriptor)).to_string()
+    );
     let verified = env.handoff_in("other", ["thread", "verify", "run-42-writer"]).exit(0);
     insta::assert_snapshot!(find_row(&verified.stdout, "lineage"), @"✓ lineage    goes back to 1 thread");
     // Nothing but the new thread and its log entry came into being, and git finds no fault with

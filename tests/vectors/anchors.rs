@@ -32,11 +32,11 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("log-of-two-seals", "the log says a second root of the run it said one of", |forge| {
         let chain = forge.honest();
         let (first, last) = (chain.links[0].hash, chain.links[5].hash);
-        append(forge, &forge.signer.fingerprint(), first, 5, last, Some(Digest::of(b"another")));
+        append(forge, &forge.signer.fingerprint(), first, 5, last, Some(Digest::compute(b"another")));
     }),
     Vector::new("log-of-a-later-seal", "the log says that the run went on after the seal it said", |forge| {
         let chain = forge.honest();
-        let last = Digest::of(b"later");
+        let last = Digest::compute(b"later");
         append(forge, &forge.signer.fingerprint(), chain.links[0].hash, 7, last, Some(last));
     }),
     Vector::new("log-of-a-beginning-after-the-seal", "the log says the beginning again behind the seal", |forge| {
@@ -49,7 +49,7 @@ pub(super) const VECTORS: &[Vector] = &[
         let (log, seal) = (forge.signer.fingerprint(), &chain.links[5]);
         let Event::RunSealed(sealed) = &seal.entry.event else { panic!() };
         append(forge, &log, chain.links[0].hash, 5, seal.hash, Some(sealed.root));
-        let other = Digest::of(b"another");
+        let other = Digest::compute(b"another");
         append(forge, &log, other, 6, other, Some(other));
     }),
     Vector::new("log-of-an-end-without-root", "the log says an end of the run and no root", |forge| {
@@ -64,7 +64,7 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("log-of-a-last-that-is-not-first", "the log says another hash at entry 0 than the first", |forge| {
         let chain = ChainBuilder::honest(forge).write(&forge.signer);
         let first = chain.links[0].hash;
-        append(forge, &forge.signer.fingerprint(), first, 0, Digest::of(b"another"), None);
+        append(forge, &forge.signer.fingerprint(), first, 0, Digest::compute(b"another"), None);
     }),
     Vector::new("log-with-another-seal", "a second log of the key says another end of the run", |forge| {
         let run = forge.honest();
@@ -115,7 +115,7 @@ fn with_another_log(forge: &Forge, first: Digest) -> String {
     forge.git(&["update-ref", &earlier, &log.last().unwrap().commit.to_string()]);
     forge.git(&["update-ref", "-d", &format::log_ref(&key)]);
     append(forge, &key, first, 0, first, None);
-    let other = Digest::of(b"another");
+    let other = Digest::compute(b"another");
     append(forge, &key, first, 3, other, Some(other));
     earlier
 }

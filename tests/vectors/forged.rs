@@ -219,7 +219,7 @@ pub(super) const VECTORS: &[Vector] = &[
         fired(forge, |run| {
             run.fire_with("edit-b", |manifest| {
                 let patch = manifest.input_refs.iter_mut().find(|(key, _)| key.as_str() == "patch").unwrap();
-                patch.1.digest = Digest::of(b"evil\n");
+                patch.1.digest = Digest::compute(b"evil\n");
             });
         });
     }),
@@ -233,7 +233,7 @@ pub(super) const VECTORS: &[Vector] = &[
         });
     }),
     Vector::new("seal-root", "a seal of another root", |forge| {
-        sealed(forge, |seal| seal.root = Digest::of(b"evil"));
+        sealed(forge, |seal| seal.root = Digest::compute(b"evil"));
     }),
     Vector::new("seal-stopped", "a seal that says that a rule stopped, which did not", |forge| {
         forge.finish(stopped(forge, "/score", &[("again", "nothing there")]));
@@ -260,7 +260,7 @@ pub(super) const VECTORS: &[Vector] = &[
     }),
     Vector::new("log-of-another-root", "the log says another root", |forge| {
         let chain = ChainBuilder::honest(forge).write(&forge.signer);
-        forge.log_as(&chain, &forge.signer, |sealed| sealed.root = Some(Digest::of(b"evil")));
+        forge.log_as(&chain, &forge.signer, |sealed| sealed.root = Some(Digest::compute(b"evil")));
     }),
     Vector::new("log-of-another-story", "the run rewritten, the log as it was", |forge| {
         forge.honest();

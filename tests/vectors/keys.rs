@@ -48,7 +48,7 @@ pub(super) const VECTORS: &[Vector] =
         .with_arguments(BOTH),
         Vector::new("admitted-to-seal-another-run", "a key is admitted to seal a run with another entry 0", |forge| {
             sealed_by(forge, &stranger(forge), |chain_builder, _| {
-                let role = admission(&stranger(forge), Role::Seal, Some(Digest::of(b"another")));
+                let role = admission(&stranger(forge), Role::Seal, Some(Digest::compute(b"another")));
                 chain_builder.add(role);
             });
         })
@@ -96,7 +96,7 @@ pub(super) const VECTORS: &[Vector] =
                 let honest = decided(&begun(forge, &bob, Role::Approve), &bob);
                 let statement = write_statement(forge, &bob, first(forge, &bob), &honest);
                 let Decoded { mut entry, tree, .. } = codec::decode(statement.as_bytes()).unwrap();
-                (entry.seq, entry.prev) = (5, Some(Digest::of(b"before")));
+                (entry.seq, entry.prev) = (5, Some(Digest::compute(b"before")));
                 let signature = bob.sign(&codec::payload(&entry, tree, &[])).unwrap();
                 let second_statement = String::from_utf8(codec::signed(&entry, tree, &[], &signature)).unwrap();
                 let mut run = begun(forge, &bob, Role::Approve);
@@ -112,7 +112,7 @@ pub(super) const VECTORS: &[Vector] =
             |forge| {
                 let bob = stranger(forge);
                 let honest = decided(&begun(forge, &bob, Role::Approve), &bob);
-                let statement = write_statement(forge, &bob, Digest::of(b"another run"), &honest);
+                let statement = write_statement(forge, &bob, Digest::compute(b"another run"), &honest);
                 let mut run = begun(forge, &bob, Role::Approve);
                 run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..honest }));
                 run.seal();
@@ -182,7 +182,7 @@ pub(super) fn wrote(forge: &Forge, by: &Signer, run: &str, first: Digest) -> Str
         first,
         name: "notes".parse().unwrap(),
         schema: None,
-        sha256: Digest::of(NOTES),
+        sha256: Digest::compute(NOTES),
         oid: forge.store.write_blob(NOTES).unwrap(),
         size: NOTES.len() as u64,
         previous: None,

@@ -78,7 +78,7 @@ pub(super) const VECTORS: &[Vector] = &[
                 let more = InputRef {
                     from: Source::Item(id("edit-a")),
                     select: Selector::Patch,
-                    digest: Digest::of(b"diff --git a/x b/x\n"),
+                    digest: Digest::compute(b"diff --git a/x b/x\n"),
                 };
                 manifest.input_refs.insert(FilePath::parse("more").unwrap(), more);
             });
@@ -115,7 +115,7 @@ pub(super) const VECTORS: &[Vector] = &[
     }),
     Vector::new("document-with-previous-too-early", "a first revision with a `previous`", |forge| {
         let mut run = ChainBuilder::submit(forge, PLAN);
-        run.document_with("notes", b"one\n", |e| e.previous = Some(Digest::of(b"none\n")));
+        run.document_with("notes", b"one\n", |e| e.previous = Some(Digest::compute(b"none\n")));
         rest(&mut run);
         forge.finish(run);
     }),

@@ -98,7 +98,7 @@ pub(super) const VECTORS: &[Vector] = &[
     }),
     Vector::new("another-root", "a root that the seal does not say", false, |forge| {
         forge.honest();
-        Proof { root: Digest::of(b"another"), ..prove_item(forge, "edit-a", Some("patch")) }
+        Proof { root: Digest::compute(b"another"), ..prove_item(forge, "edit-a", Some("patch")) }
     }),
     Vector::new("another-product", "a product that the item did not hand over", false, |forge| {
         forge.honest();
@@ -109,25 +109,25 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("another-inclusion-path", "an inclusion path with another digest", false, |forge| {
         forge.honest();
         let mut proof = prove_item(forge, "edit-a", None);
-        proof.shown[0].path[0] = Digest::of(b"another");
+        proof.shown[0].path[0] = Digest::compute(b"another");
         proof
     }),
     Vector::new("another-inclusion-path-of-entry-0", "the same of entry 0", false, |forge| {
         forge.honest();
         let mut proof = prove_item(forge, "edit-a", None);
-        proof.first.path.as_mut().unwrap()[0] = Digest::of(b"another");
+        proof.first.path.as_mut().unwrap()[0] = Digest::compute(b"another");
         proof
     }),
     Vector::new("another-consistency-path", "a consistency path with another digest", false, |forge| {
         forge.honest();
         let mut proof = prove::growth(&forge.store, REFERENCE, 3).unwrap();
-        proof.since.as_mut().unwrap().path[0] = Digest::of(b"another");
+        proof.since.as_mut().unwrap().path[0] = Digest::compute(b"another");
         proof
     }),
     Vector::new("another-earlier-root", "an earlier root that the run did not go on from", false, |forge| {
         forge.honest();
         let mut proof = prove::growth(&forge.store, REFERENCE, 3).unwrap();
-        proof.since.as_mut().unwrap().root = Digest::of(b"another");
+        proof.since.as_mut().unwrap().root = Digest::compute(b"another");
         proof
     }),
     Vector::new(
@@ -142,7 +142,7 @@ pub(super) const VECTORS: &[Vector] = &[
         false,
         |forge| {
             sealed_by(forge, &stranger(forge), |run, _| {
-                run.add(admission(&stranger(forge), Role::Seal, Some(Digest::of(b"another"))));
+                run.add(admission(&stranger(forge), Role::Seal, Some(Digest::compute(b"another"))));
             });
             prove_item(forge, "build", None)
         },
@@ -189,7 +189,7 @@ fn text_of(proof: &Proof) -> String {
 /// A proof whose entry 2 does not name entry 1, under the root of a seal.
 fn unlinked(forge: &Forge) -> Proof {
     let mut links = ChainBuilder::honest(forge).write(&forge.signer).links;
-    links[2].entry.prev = Some(Digest::of(b"another"));
+    links[2].entry.prev = Some(Digest::compute(b"another"));
     links[2].hash = links[2].entry.hash();
     let root = merkle::root(links[..5].iter().map(|link| link.hash));
     let parents = [links[4].commit];

@@ -263,11 +263,11 @@ const fn illegal(name: &'static str, what: &'static str, tell: fn(&Forge)) -> Ve
 }
 
 fn one() -> DriverId {
-    DriverId::of([0xd1; 16])
+    DriverId::from_random([0xd1; 16])
 }
 
 fn two() -> DriverId {
-    DriverId::of([0xd2; 16])
+    DriverId::from_random([0xd2; 16])
 }
 
 fn sharing(heartbeat: u64, lost_after: u64) -> Event {

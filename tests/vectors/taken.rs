@@ -84,7 +84,7 @@ pub(super) const VECTORS: &[Vector] = &[
     ),
     Vector::new("import-of-other-bytes", "a product from elsewhere that the other run did not hand over", |forge| {
         forge.finish(imports::taking(forge, |forge, story| {
-            story.product.sha256 = Digest::of(b"else");
+            story.product.sha256 = Digest::compute(b"else");
             story.product.oid = forge.store.write_blob(b"else").unwrap();
         }));
     }),

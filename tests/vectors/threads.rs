@@ -163,7 +163,7 @@ pub(super) const VECTORS: &[Vector] = &[
         let links = repo.run(&repo.forge.signer);
         let about = RunId::parse("handoff-dag-1").unwrap().into();
         let (log, first) = (repo.stranger.fingerprint(), links[0].hash);
-        let (last, root) = (Digest::of(b"another"), Some(Digest::of(b"another root")));
+        let (last, root) = (Digest::compute(b"another"), Some(Digest::compute(b"another root")));
         repo.record(&repo.stranger, about, LogRecorded { log, first, last_seq: 5, last, root });
         repo.tie(links[5].commit);
     }),
@@ -219,11 +219,12 @@ pub(super) const VECTORS: &[Vector] = &[
     }),
     Vector::new("thread-adopted-with-another-digest", "an adoption names another state than it has", |repo| {
         let source = repo.source(b"state");
-        let offer = AdoptedFrom { sha256: Digest::of(b"first"), ..source.offer(&repo.mate, THREAD) };
+        let offer = AdoptedFrom { sha256: Digest::compute(b"first"), ..source.offer(&repo.mate, THREAD) };
         repo.origin(None, &source.content, Origin::Adopted(offer));
     }),
     Vector::new("thread-adopted-with-another-state", "an adoption has another state than its source", |repo| {
-        let offer = AdoptedFrom { sha256: Digest::of(b"first"), ..repo.source(b"state").offer(&repo.mate, THREAD) };
+        let offer =
+            AdoptedFrom { sha256: Digest::compute(b"first"), ..repo.source(b"state").offer(&repo.mate, THREAD) };
         repo.origin(None, &repo.content(b"first"), Origin::Adopted(offer));
     }),
     Vector::new("thread-adopted-later", "an adoption as entry 1", |repo| {
@@ -408,7 +409,7 @@ impl Tale {
         AdoptedFrom {
             source: self.source(),
             sha256: self.content.state.sha256,
-            descriptor: Digest::of(name.as_bytes()),
+            descriptor: Digest::compute(name.as_bytes()),
             nonce: "0123456789abcdef".to_owned(),
             signer: by.fingerprint(),
             accepted_unknown: false,
@@ -427,7 +428,7 @@ impl ThreadRepo {
 
     fn content(&self, bytes: &[u8]) -> Content {
         let oid = self.forge.store.write_blob(bytes).unwrap();
-        let state = Product { sha256: Digest::of(bytes), oid, size: bytes.len() as u64 };
+        let state = Product { sha256: Digest::compute(bytes), oid, size: bytes.len() as u64 };
         Content { state, summary: None, packet: None, worktree: None, base: None }
     }
 

@@ -48,7 +48,7 @@ impl Forged {
 
     /// Says why it may not stand under the name of a key and of one of its entries.
     fn refused(&self, key: &Signer, entry: Digest) -> String {
-        let name = LogName::apart(&key.fingerprint(), entry);
+        let name = LogName::with_entry(&key.fingerprint(), entry);
         check_incoming(&self.forge.store, Chain::Archive(&name), None, self.tip()).err().unwrap_or_default()
     }
 
@@ -87,7 +87,7 @@ fn archive_of_a_sealed_run_is_accepted_under_its_name() {
     let contents = archives::contents(&forged.forge.store, forged.tip()).unwrap();
     assert_eq!(contents.len(), 1);
     // Earlier verified entries are not verified again, and still must be continued.
-    let name = LogName::apart(&forged.forge.signer.fingerprint(), forged.links[0].hash);
+    let name = LogName::with_entry(&forged.forge.signer.fingerprint(), forged.links[0].hash);
     let known = Some(forged.links[0].commit);
     check_incoming(&forged.forge.store, Chain::Archive(&name), known, forged.tip()).unwrap();
 }
@@ -113,7 +113,7 @@ fn archive_rejects_other_content() {
         (story(|_, _| vec![BTreeMap::new(), BTreeMap::new()]), "entry 1 is archive.added, which has no place there"),
         (
             story(|sealed, _| {
-                let changed = ArchivedRun { seal: Digest::of(b"x"), ..sealed };
+                let changed = ArchivedRun { seal: Digest::compute(b"x"), ..sealed };
                 vec![BTreeMap::new(), archive_at(RUN, sealed), archive_at(RUN, changed)]
             }),
             "entry 2 says otherwise of run \"handoff-dag-1\" than before",
@@ -128,7 +128,7 @@ fn an_archive_belongs_to_the_key_and_the_entry_of_its_name() {
     let forged = story(|sealed, _| vec![BTreeMap::new(), archive_at(RUN, sealed)]);
     let other = key(forged.forge.path(), 2);
     insta::assert_snapshot!(forged.refused(&other, forged.links[0].hash), @r#"entry 0 belongs to "SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8""#);
-    insta::assert_snapshot!(forged.refused(&forged.forge.signer, Digest::of(b"x")), @"it does not contain the entry in its name");
+    insta::assert_snapshot!(forged.refused(&forged.forge.signer, Digest::compute(b"x")), @"it does not contain the entry in its name");
     // Signed by another key, despite its content.
     let (forge, sealed, _) = honest();
     let owner = forge.signer.clone();

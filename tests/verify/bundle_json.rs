@@ -47,7 +47,7 @@ fn relinked(mut bundle: Value) -> Value {
         }
         let text = Value::from(array).to_string() + &previous;
         entry["prevHash"] = previous.into();
-        let hash = Digest::of(text.as_bytes());
+        let hash = Digest::compute(text.as_bytes());
         previous = hash.hex();
         entry["entryHash"] = previous.clone().into();
         leaves.push(git_handoff::model::format::leaf_hash(hash.as_bytes()));
@@ -176,7 +176,7 @@ fn a_root_known_from_elsewhere_vouches_where_no_key_does() {
     assert_eq!((open.failure, open.headline), (Some(Failure::Incomplete), "INCOMPLETE"));
     let root = open.root.expect("a root");
     assert!(ask(Some(root)).intact);
-    assert_eq!(ask(Some(Digest::of(b"another"))).failure, Some(Failure::Root));
+    assert_eq!(ask(Some(Digest::compute(b"another"))).failure, Some(Failure::Root));
 }
 
 #[test]

@@ -57,12 +57,12 @@ fn revisions_are_numbered_and_linked() {
     assert_says(&number, "plan", "entry 2: document \"other\": revision 2 is out of order");
     let again = tell_with(|_, run| run.document_with("notes", b"x", |e| e.revision = 1));
     assert_says(&again, "plan", "entry 2: document \"notes\": revision 1 is out of order");
-    let bends = [Some(Digest::of(b"another")), None];
+    let bends = [Some(Digest::compute(b"another")), None];
     for bend in bends {
         let previous = tell_with(|_, run| run.document_with("notes", b"x", |e| e.previous = bend));
         assert_says(&previous, "plan", "entry 2: document \"notes\": revision 2 does not name the one before it");
     }
-    let first = tell_with(|_, run| run.document_with("other", b"x", |e| e.previous = Some(Digest::of(b"one\n"))));
+    let first = tell_with(|_, run| run.document_with("other", b"x", |e| e.previous = Some(Digest::compute(b"one\n"))));
     assert_says(&first, "plan", "entry 2: document \"other\": revision 1 does not name the one before it");
 }
 
@@ -141,15 +141,15 @@ fn consumed_document_is_the_highest_earlier_revision() {
     };
     for bytes in [b"one\n".as_slice(), b"three\n"] {
         assert_says(
-            &fired("notes", Digest::of(bytes)),
+            &fired("notes", Digest::compute(bytes)),
             "handoff",
             "item use, input notes: … was consumed, but documents/notes of @documents is …",
         );
     }
     // From an item: its own, whatever was written later.
-    let later = fired("score", Digest::of(b"8\n"));
+    let later = fired("score", Digest::compute(b"8\n"));
     assert_says(&later, "handoff", "item use, input score: … was consumed, but documents/score of make is …");
-    insta::assert_snapshot!(fired("score", Digest::of(b"7\n")).rows.handoff.detail, @"2 input refs accounted for");
+    insta::assert_snapshot!(fired("score", Digest::compute(b"7\n")).rows.handoff.detail, @"2 input refs accounted for");
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn consumed_document_matches_the_expected_schema() {
             run.fire("make");
             run.done("make", SCORE);
             run.fire_with("use", |manifest| {
-                manifest.input_refs.get_mut(&path("notes")).unwrap().digest = Digest::of(b"one\n");
+                manifest.input_refs.get_mut(&path("notes")).unwrap().digest = Digest::compute(b"one\n");
             });
         })
     };

@@ -97,7 +97,7 @@ fn a_product_of_another_item_is_not_the_one_that_was_bound() {
         run.fire("edit-a");
         run.done("edit-a", &[("patch", b"diff\n"), ("outputs/other", b"other\n")]);
         run.fire_with("edit-b", |manifest| {
-            manifest.input_refs.get_mut(&path("patch")).unwrap().digest = Digest::of(b"other\n");
+            manifest.input_refs.get_mut(&path("patch")).unwrap().digest = Digest::compute(b"other\n");
         });
         run.done("edit-b", &[]);
         run.seal();
@@ -110,7 +110,7 @@ fn a_product_of_another_item_is_not_the_one_that_was_bound() {
 fn a_product_must_come_before_its_consumer() {
     let report = tell(|_, run| {
         run.fire_with("edit-b", |manifest| {
-            manifest.input_refs.get_mut(&path("patch")).unwrap().digest = Digest::of(b"diff\n");
+            manifest.input_refs.get_mut(&path("patch")).unwrap().digest = Digest::compute(b"diff\n");
         });
         run.done("edit-b", &[]);
         run.fire("edit-a");
@@ -128,7 +128,7 @@ fn no_item_consumes_a_product_of_its_own() {
     let mut run = ChainBuilder::submit(&forge, plan);
     run.fire_with("edit-a", |manifest| {
         let (from, select) = ("edit-a".parse().unwrap(), Selector::Patch);
-        manifest.input_refs.insert(path("own"), InputRef { from, select, digest: Digest::of(b"diff\n") });
+        manifest.input_refs.insert(path("own"), InputRef { from, select, digest: Digest::compute(b"diff\n") });
     });
     run.done("edit-a", PATCH);
     run.seal();
@@ -166,7 +166,7 @@ fn an_artifact_is_the_one_that_was_sealed() {
         run.fire("edit-a");
         run.done("edit-a", PATCH);
         run.fire_with("edit-b", |manifest| {
-            manifest.input_refs.get_mut(&path("spec")).unwrap().digest = Digest::of(b"# Another spec\n");
+            manifest.input_refs.get_mut(&path("spec")).unwrap().digest = Digest::compute(b"# Another spec\n");
         });
         run.done("edit-b", &[]);
         run.seal();
@@ -225,7 +225,7 @@ fn manifest_must_match_the_plan() {
     let bends: [(Bend, &str); 4] = [
         (|m| m.argv = vec!["rm".to_owned()], "the manifest of edit-a #1: argv is not the plan's"),
         (|m| m.executor = "dispatch".to_owned(), "the manifest of edit-a #1: executor is not the plan's"),
-        (|m| m.inputs = Digest::of(b"{}"), "the manifest of edit-a #1: inputs is not the plan's"),
+        (|m| m.inputs = Digest::compute(b"{}"), "the manifest of edit-a #1: inputs is not the plan's"),
         (|m| m.subagent = Some("x".to_owned()), "the manifest of edit-a #1: subagent is not the plan's"),
     ];
     for (bend, expected) in bends {
@@ -322,7 +322,8 @@ fn entry_with_too_many_folders_is_rejected() {
 
 #[test]
 fn a_product_hashes_to_its_ref() {
-    let bends: [fn(&mut Product); 2] = [|product| product.sha256 = Digest::of(b"better"), |product| product.size += 1];
+    let bends: [fn(&mut Product); 2] =
+        [|product| product.sha256 = Digest::compute(b"better"), |product| product.size += 1];
     for bend in bends {
         let report = bent(|_, run| {
             let Event::ItemReconciled(e) = &mut run.drafts[4].event else { panic!() };
@@ -340,7 +341,7 @@ fn seal_must_match_the_entries_before_it() {
     let mut run = ChainBuilder::honest(&forge);
     run.true_seal = false;
     let Event::RunSealed(seal) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
-    seal.root = Digest::of(b"x");
+    seal.root = Digest::compute(b"x");
     forge.finish(run);
     let report = forge.verify();
     assert_fails(&report, "root", "seal-root, entry 5");

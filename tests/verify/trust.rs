@@ -146,9 +146,9 @@ fn a_run_that_no_log_holds_is_not_anchored() {
 fn a_log_that_holds_something_else_fails_the_anchor() {
     type Bend = fn(&mut git_handoff::model::entry::LogRecorded);
     let bends: [(Bend, &str); 3] = [
-        (|e| e.root = Some(Digest::of(b"x")), "refs/handoff/logs/SHA256%3A… holds the root …, recomputed is …"),
+        (|e| e.root = Some(Digest::compute(b"x")), "refs/handoff/logs/SHA256%3A… holds the root …, recomputed is …"),
         (|e| e.last_seq = 3, "refs/handoff/logs/SHA256%3A… holds 3 entries, there are 5"),
-        (|e| e.last = Digest::of(b"x"), "refs/handoff/logs/SHA256%3A… holds another seal"),
+        (|e| e.last = Digest::compute(b"x"), "refs/handoff/logs/SHA256%3A… holds another seal"),
     ];
     for (bend, expected) in bends {
         let forge = Forge::new();
@@ -170,7 +170,7 @@ fn log_of_a_key_without_seal_role_contradicts_nothing() {
     let signers = Some(Signers::parse(&both, &jiff::tz::TimeZone::UTC).unwrap());
     let options = Options { signers, strict_signers: true, ..forge.options() };
     // It names the run's own beginning, and a seal of its making.
-    forge.log_as(&chain, &bob, |e| e.root = Some(Digest::of(b"x")));
+    forge.log_as(&chain, &bob, |e| e.root = Some(Digest::compute(b"x")));
     let report = forge.verify_with(&options);
     assert!(report.intact, "{}", report.to_text(false));
     // Nor does a log of its that is broken.

@@ -143,7 +143,7 @@ impl Repo {
     pub(super) fn patch(&self, script: &str) -> Option<Vec<u8>> {
         let product = self.captured(script).unwrap().patch?;
         let bytes = Store::discover(&self.path).unwrap().read_blob(product.oid).unwrap();
-        assert_eq!(product.sha256, git_handoff::model::digest::Digest::of(&bytes));
+        assert_eq!(product.sha256, git_handoff::model::digest::Digest::compute(&bytes));
         assert_eq!(product.size, bytes.len() as u64);
         Some(bytes)
     }

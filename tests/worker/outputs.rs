@@ -19,7 +19,7 @@ fn outputs_preserve_exact_bytes() {
         let names: Vec<&str> = captured.outputs.keys().map(FilePath::as_str).collect();
         assert_eq!(names, ["a.win", "d/e/empty", "hard"]);
         let first = captured.outputs.values().next().unwrap();
-        assert_eq!((first.sha256, first.size), (Digest::of(b"a\r\n"), 3));
+        assert_eq!((first.sha256, first.size), (Digest::compute(b"a\r\n"), 3));
         assert_eq!(repo.git(&["cat-file", "-s", &first.oid.to_string()]), "3");
     }
 }

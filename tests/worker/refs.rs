@@ -63,7 +63,7 @@ fn digests(repo: &Repo) -> [Digest; 2] {
             [_, name, to, _] => format!("ref:{to} {name}\n"),
             _ => panic!("{line}"),
         });
-        Digest::of([start].into_iter().chain(lines).collect::<String>().as_bytes())
+        Digest::compute([start].into_iter().chain(lines).collect::<String>().as_bytes())
     };
     [list(String::new(), &["refs/tags"]), list(head, &["refs/heads", "refs/remotes"])]
 }

@@ -54,7 +54,7 @@ pub(super) fn run_until(
     let (summary, mut file) = transcript.finish().unwrap();
     let mut bytes = Vec::new();
     std::io::Read::read_to_end(&mut file, &mut bytes).unwrap();
-    assert_eq!((summary.sha256, summary.size), (Digest::of(&bytes), bytes.len() as u64));
+    assert_eq!((summary.sha256, summary.size), (Digest::compute(&bytes), bytes.len() as u64));
     (ended, String::from_utf8_lossy(&bytes).into_owned())
 }
 

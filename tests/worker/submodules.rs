@@ -132,7 +132,7 @@ fn submodule_change_is_a_patch_for_stock_git() {
             assert_eq!(captured.submodules.keys().map(FilePath::as_str).collect::<Vec<_>>(), [PATCH], "{script}");
             let product = captured.submodules.values().next().unwrap();
             let patch = host.store.read_blob(product.oid).unwrap();
-            assert_eq!(product.sha256, git_handoff::model::digest::Digest::of(&patch));
+            assert_eq!(product.sha256, git_handoff::model::digest::Digest::compute(&patch));
             assert_eq!(modules.applied(&patch), state.unwrap(), "{format} {script}");
         }
     }

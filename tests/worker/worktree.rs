@@ -163,19 +163,21 @@ fn inputs_are_staged_read_only_and_verified() {
     let large = vec![7; 6 << 20];
     let (small, big) = (host.store.write_blob(b"in").unwrap(), host.store.write_blob(&large).unwrap());
     let key = |name: &str| FilePath::parse(name).unwrap();
-    let mut inputs =
-        BTreeMap::from([(key("patch"), (small, Digest::of(b"in"))), (key("deep/er/big"), (big, Digest::of(&large)))]);
+    let mut inputs = BTreeMap::from([
+        (key("patch"), (small, Digest::compute(b"in"))),
+        (key("deep/er/big"), (big, Digest::compute(&large))),
+    ]);
     stage(&workspace, &host.store, &inputs).unwrap();
     assert_eq!(fs::read(workspace.inputs().join("patch")).unwrap(), b"in");
     let staged = workspace.inputs().join("deep/er/big");
     assert_eq!(fs::read(&staged).unwrap(), large);
     assert_eq!(fs::metadata(&staged).unwrap().permissions().mode() & 0o777, 0o444);
 
-    inputs = BTreeMap::from([(key("wrong"), (small, Digest::of(b"other")))]);
+    inputs = BTreeMap::from([(key("wrong"), (small, Digest::compute(b"other")))]);
     let error = stage(&workspace, &host.store, &inputs).unwrap_err();
-    assert!(error.to_string().contains("wrong") && error.to_string().contains(&Digest::of(b"other").to_string()));
+    assert!(error.to_string().contains("wrong") && error.to_string().contains(&Digest::compute(b"other").to_string()));
     let absent = repo.git(&["hash-object", "a.txt"]).replace(['a', 'b', 'c', 'd', 'e', 'f'], "0").parse().unwrap();
-    inputs = BTreeMap::from([(key("gone"), (absent, Digest::of(b"")))]);
+    inputs = BTreeMap::from([(key("gone"), (absent, Digest::compute(b"")))]);
     stage(&workspace, &host.store, &inputs).unwrap_err();
     assert!(!workspace.inputs().join("wrong").exists() && !workspace.inputs().join("gone").exists());
 }

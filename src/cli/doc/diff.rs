@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         _ => None,
     };
     match fields {
-        fields if output.json => output.value(&Difference::of(fields, call)?),
+        fields if output.json => output.value(&Difference::new(fields, call)?),
         Some(changes) => fields::print(&changes, old.bytes == new.bytes, output),
         None => return fields::stream(call, output),
     }

@@ -25,15 +25,15 @@ pub(crate) struct Arguments {
 
 /// Prints the bytes, if they match the record and the schema.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let asked = WantedRevision {
+    let request = WantedRevision {
         run: &arguments.run,
         name: &arguments.name,
         revision: arguments.revision,
         expect: arguments.expect.as_deref(),
     };
-    let (name, wanted) = asked.read()?;
-    let run = super::vetted(repository, asked.run, arguments.terms, output)?;
-    let change = asked.find(&run, &name, wanted.as_ref())?;
+    let (name, schema) = request.read()?;
+    let run = super::vetted(repository, request.run, arguments.terms, output)?;
+    let change = request.find(&run, &name, schema.as_ref())?;
     repository.give_document(&run, &change, &mut Stdout { output })?;
     Ok(Ending::Done)
 }

@@ -18,17 +18,20 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if output.answers(&answer) {
         return Ok(Ending::Done);
     }
-    let row = |Change { name, revision, at, .. }: &Change| {
-        vec![
-            name.to_string(),
-            format!("revision {}", revision.number),
-            revision.is(),
-            table::size(revision.product.size),
-            at.to_string(),
-            revision.author.to_string(),
-        ]
-    };
-    let rows: Vec<Vec<String>> = answer.documents.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = answer
+        .documents
+        .iter()
+        .map(|Change { name, revision, at, .. }: &Change| {
+            vec![
+                name.to_string(),
+                format!("revision {}", revision.number),
+                revision.is(),
+                table::size(revision.product.size),
+                at.to_string(),
+                revision.author.to_string(),
+            ]
+        })
+        .collect();
     table::lines(&rows).iter().for_each(|line| output.line(line));
     Ok(Ending::Done)
 }

@@ -20,18 +20,21 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if output.answers(&answer) {
         return Ok(Ending::Done);
     }
-    let row = |Change { revision, at, .. }: &Change| {
-        vec![
-            revision.number.to_string(),
-            revision.product.sha256.to_string(),
-            revision.is(),
-            table::size(revision.product.size),
-            at.to_string(),
-            format!("entry {}", revision.entry),
-            revision.author.to_string(),
-        ]
-    };
-    let rows: Vec<Vec<String>> = answer.revisions.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = answer
+        .revisions
+        .iter()
+        .map(|Change { revision, at, .. }: &Change| {
+            vec![
+                revision.number.to_string(),
+                revision.product.sha256.to_string(),
+                revision.is(),
+                table::size(revision.product.size),
+                at.to_string(),
+                format!("entry {}", revision.entry),
+                revision.author.to_string(),
+            ]
+        })
+        .collect();
     table::lines(&rows).iter().for_each(|line| output.line(line));
     Ok(Ending::Done)
 }

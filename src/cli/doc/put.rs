@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
 
 /// Puts the document, and prints the revision.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let asked = NewRevision {
+    let request = NewRevision {
         run: &arguments.run,
         name: &arguments.name,
         schema: arguments.schema.as_deref(),
@@ -48,15 +48,15 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let (target, rest) = Target::with_rest(&repository.store, &arguments.run)?;
     if rest.is_none() && !target.is_own() {
         let run = gate::vetted(&target, arguments.terms, repository, output)?;
-        let said = repository.write_elsewhere(&run, &asked, || context::save(repository, &arguments.file))?;
-        if !output.answers(&said) {
-            output.line(&format!("{}: {} {}, in your log", said.run, said.name, said.sha256));
-            output.hint(&hints::push_said(target.remote().unwrap_or_default(), &said.run));
+        let statement = repository.write_elsewhere(&run, &request, || context::save(repository, &arguments.file))?;
+        if !output.answers(&statement) {
+            output.line(&format!("{}: {} {}, in your log", statement.run, statement.name, statement.sha256));
+            output.hint(&hints::push_said(target.remote().unwrap_or_default(), &statement.run));
         }
-        warn(&said.uncompared, output);
+        warn(&statement.uncompared, output);
         return Ok(Ending::Done);
     }
-    let put = repository.put_document(&asked, || context::save(repository, &arguments.file))?;
+    let put = repository.put_document(&request, || context::save(repository, &arguments.file))?;
     if !output.answers(&put) {
         let (name, revision) = (&put.document.name, &put.document.revision);
         output.line(&format!("{}: {name} revision {} {}", put.run, revision.number, revision.product.sha256));

@@ -1,7 +1,6 @@
 //! `git handoff pipeline list`
 
 use git_handoff::repository::Repository;
-use git_handoff::repository::pipelines::PipelineListed;
 
 use super::super::table;
 use super::{Ending, Output};
@@ -16,16 +15,19 @@ pub(crate) fn run(_: &Arguments, repository: &Repository, output: &mut Output) -
     if output.answers(&list) {
         return Ending::Done;
     }
-    let row = |pipeline: &PipelineListed| {
-        let count = pipeline.blocks.len();
-        let said = pipeline.problem.clone().unwrap_or_else(|| match count {
-            1 => "1 block".to_owned(),
-            _ => format!("{count} blocks"),
-        });
-        let hash = pipeline.hash.map_or_else(|| "-".to_owned(), |hash| hash.to_string());
-        vec![pipeline.id.clone(), hash, said]
-    };
-    let rows: Vec<Vec<String>> = list.pipelines.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = list
+        .pipelines
+        .iter()
+        .map(|pipeline| {
+            let count = pipeline.blocks.len();
+            let state = pipeline.problem.clone().unwrap_or_else(|| match count {
+                1 => "1 block".to_owned(),
+                _ => format!("{count} blocks"),
+            });
+            let hash = pipeline.hash.map_or_else(|| "-".to_owned(), |hash| hash.to_string());
+            vec![pipeline.id.clone(), hash, state]
+        })
+        .collect();
     table::lines(&rows).iter().for_each(|line| output.line(line));
     Ending::Done
 }

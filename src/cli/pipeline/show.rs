@@ -14,17 +14,17 @@ pub(crate) struct Arguments {
 
 /// Prints the blocks in order.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let shown = repository.show_pipeline(&arguments.pipeline)?;
-    if output.answers(&shown) {
+    let answer = repository.show_pipeline(&arguments.pipeline)?;
+    if output.answers(&answer) {
         return Ok(Ending::Done);
     }
-    output.line(&format!("pipeline   {}", shown.id));
-    output.line(&format!("hash       {}", shown.hash));
-    if !shown.registered {
-        output.line(&format!("named      {} alone: its id names other bytes now, or none", shown.pinned));
+    output.line(&format!("pipeline   {}", answer.id));
+    output.line(&format!("hash       {}", answer.hash));
+    if !answer.registered {
+        output.line(&format!("named      {} alone: its id names other bytes now, or none", answer.pinned));
     }
     output.line("");
-    for (at, block) in shown.blocks.iter().enumerate() {
+    for (at, block) in answer.blocks.iter().enumerate() {
         output.line(&format!("  [{at}] {block}"));
     }
     Ok(Ending::Done)

@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, environment: &Environment, output: &mut Output) -> Result<Ending, Failure> {
     let id = match &arguments.id {
         Some(id) => RunId::parse(id).map_err(|error| Failure::usage(format!("--id {id:?}: {error}")))?,
-        None => named(&arguments.file),
+        None => id_from_file_name(&arguments.file),
     };
     let suggestion = environment.suggest_protection();
     let known = suggestion.map(|suggestion| suggestion.known).unwrap_or_default();
@@ -46,29 +46,29 @@ pub(crate) fn run(arguments: &Arguments, environment: &Environment, output: &mut
         text.lines().for_each(|line| output.line(line));
         return Ok(Ending::Done);
     }
-    let shown = arguments.file.display().to_string();
+    let path = arguments.file.display().to_string();
     let written = File::create_new(&arguments.file).and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| {
-        let failure = Failure::io(&format!("{shown} could not be written"), &error);
+        let failure = Failure::io(&format!("{path} could not be written"), &error);
         let is_there = error.kind() == io::ErrorKind::AlreadyExists;
         if is_there { failure.hint(hints::plan_new()) } else { failure }
     })?;
     if output.json {
-        output.value(&PlanStarted::of(&shown, &id));
+        output.value(&PlanStarted::new(&path, &id));
     } else {
-        output.line(&shown);
+        output.line(&path);
     }
     if !known.protect.is_empty() {
         let files = protectable::in_words(&known.protect);
         output.note(&format!("its items protect {files}, which decide whether work is good"));
         known.left_out().iter().for_each(|left_out| output.note(left_out));
     }
-    output.hint(&hints::run_plan(&shown));
+    output.hint(&hints::run_plan(&path));
     Ok(Ending::Done)
 }
 
 /// Returns the id that a file's name suggests.
-fn named(file: &Path) -> RunId {
+fn id_from_file_name(file: &Path) -> RunId {
     let stem = file.file_stem().and_then(|stem| stem.to_str()).filter(|stem| !matches!(*stem, "plan" | "-"));
     let given = stem.and_then(|stem| RunId::parse(stem).ok());
     given.unwrap_or_else(|| RunId::parse(NAME).expect("it is a name"))

@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let compared = repository.thread_diff(old, new, arguments.accept_untrusted, &mut |text| output.warn(text))?;
     let fields = if arguments.patch && !output.json { None } else { compared.fields()? };
     if output.json {
-        output.value(&Difference::of(fields, compared.patch(true))?);
+        output.value(&Difference::new(fields, compared.patch(true))?);
         return Ok(Ending::Done);
     }
     let with_state = fields.is_none();

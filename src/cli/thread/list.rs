@@ -29,7 +29,7 @@ pub(crate) fn row(thread: &ThreadSummary) -> Vec<String> {
         return vec![name, "unreadable".into(), String::new(), error.clone()];
     }
     let count = thread.checkpoints.unwrap_or(0);
-    let shown = if count == 1 { "1 checkpoint".to_owned() } else { format!("{count} checkpoints") };
+    let count_words = if count == 1 { "1 checkpoint".to_owned() } else { format!("{count} checkpoints") };
     let latest = thread.checkpoint_id.as_ref().map(ToString::to_string).unwrap_or_default();
-    vec![name, shown, latest, thread.summary.clone().flatten().unwrap_or_default()]
+    vec![name, count_words, latest, thread.summary.clone().flatten().unwrap_or_default()]
 }

@@ -70,9 +70,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if lacking {
         hint_at_clone(repository, output);
     }
-    for missed in missed {
+    for miss in missed {
         ending = Ending::CheckFailed;
-        output.fail(&missed.into());
+        output.fail(&miss.into());
     }
     Ok(ending)
 }

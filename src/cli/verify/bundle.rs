@@ -19,7 +19,7 @@ pub(super) fn run(
 ) -> Result<Ending, Failure> {
     let bundle = Bundle::open(path, repository.config.max_fetch_size)?.with_bases(&repository.store)?;
     for name in bundle.skipped() {
-        output.warn(&format!("{} is no name of a run, thread or log; it was left aside", share::shown(name)));
+        output.warn(&format!("{} is no name of a run, thread or log; it was left aside", share::readable_name(name)));
     }
     let (mut ending, mut at) = (Ending::Done, 0);
     with.bundle(&bundle, &arguments.runs, &mut |report| {
@@ -27,9 +27,9 @@ pub(super) fn run(
             ChainReport::Run(report) => {
                 let open = report.intact && report.not_recomputed.iter().any(NotRecomputed::lacks_base);
                 let hint = open.then(|| hints::bundle_protected(&report.run));
-                let ending = print(*report, at, arguments, None, output);
+                let printed = print(*report, at, arguments, None, output);
                 hint.into_iter().for_each(|hint| output.hint_once(hint));
-                ending
+                printed
             }
             ChainReport::Thread(report) => thread::print(&report, at, output),
         };

@@ -32,12 +32,12 @@ pub(super) fn question<'a>(arguments: &'a Arguments, repository: &Repository) ->
     if !arguments.recheck && arguments.reproduce.is_none() {
         return Ok(None);
     }
-    let [named] = arguments.runs.as_slice() else {
+    let [text] = arguments.runs.as_slice() else {
         let option = if arguments.recheck { "--recheck" } else { "--reproduce" };
         return Err(Failure::usage(format!("{option} is for one run or one item: name RUN or RUN/ITEM")));
     };
-    let (target, item) = Target::with_rest(&repository.store, named)?;
-    let run = item.map_or(named.as_str(), |item| &named[..named.len() - item.len() - 1]);
+    let (target, item) = Target::with_rest(&repository.store, text)?;
+    let run = item.map_or(text.as_str(), |item| &text[..text.len() - item.len() - 1]);
     Ok(Some(Question { arguments, run: vec![run.to_owned()], target, item }))
 }
 
@@ -131,14 +131,13 @@ fn is_confirmed(arguments: &Arguments, recheck: &Recheck<'_>, output: &mut Outpu
     if commands.is_empty() {
         return Ok(true);
     }
-    let words = |argv: &[String]| argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
-    for shown in &commands {
-        let network = shown.network.map(|network| format!(", network {network}")).unwrap_or_default();
-        output.note(&format!("{}: sandbox {}{network}", shown.item, shown.sandbox));
-        if let Some(setup) = &shown.setup {
-            output.note(&format!("  setup  {}", words(setup)));
+    for command in &commands {
+        let network = command.network.map(|network| format!(", network {network}")).unwrap_or_default();
+        output.note(&format!("{}: sandbox {}{network}", command.item, command.sandbox));
+        if let Some(setup) = &command.setup {
+            output.note(&format!("  setup  {}", command_words(setup)));
         }
-        output.note(&format!("  check  {}", words(&shown.check)));
+        output.note(&format!("  check  {}", command_words(&command.check)));
     }
     if arguments.yes {
         return Ok(true);
@@ -151,6 +150,11 @@ fn is_confirmed(arguments: &Arguments, recheck: &Recheck<'_>, output: &mut Outpu
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).map_err(|error| Failure::io("the answer could not be read", &error))?;
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Returns a command as a shell would take it.
+fn command_words(argv: &[String]) -> String {
+    argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 fn print_rechecked(rechecked: &Rechecked, report: &Report, output: &mut Output) {

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use super::step::{Commands, Line, judge};
 use super::verify::record_failure;
-use super::{Finished, Verdict, blocking, result_file};
-use crate::engine::products::capture_failed;
+use super::{PendingResult, Verdict, blocking, result_file};
+use crate::engine::product_capture::capture_failed;
 use crate::model::entry::{Exit, Verified, VerifiedBy};
+use crate::model::last_lines::last_lines;
 use crate::model::outcomes::{GATE_FAILED, VERIFY_FAILED};
 use crate::model::pipeline::{Block, BlockEnded, BlockStatus, CaptureKind, Lens, Script, Spec};
-use crate::model::said::last_lines;
 use crate::process::agent::{self, Cause, Ended};
 use crate::worktree::capture::{self, Captured};
 use crate::worktree::host::Host;
@@ -26,20 +26,20 @@ enum Check {
 struct Blocks<'a> {
     host: &'a Arc<Host>,
     commands: Commands<'a>,
-    finished: &'a mut Finished,
+    pending: &'a mut PendingResult,
     captured: Captured,
     check: Option<Check>,
 }
 
-/// Runs the blocks until one ends the attempt, and leaves their results in `finished`.
+/// Runs the blocks until one ends the attempt, and leaves their results in `pending`.
 pub(super) async fn run(
     spec: &Spec,
     mut workspace: Workspace,
     host: &Arc<Host>,
     commands: Commands<'_>,
-    finished: &mut Finished,
+    pending: &mut PendingResult,
 ) -> Workspace {
-    let mut blocks = Blocks { host, commands, finished, captured: Captured::default(), check: None };
+    let mut blocks = Blocks { host, commands, pending, captured: Captured::default(), check: None };
     let mut verdict = Ok(());
     for (at, block) in spec.blocks.iter().enumerate() {
         (workspace, verdict) = blocks.run(workspace, at, block).await;
@@ -48,8 +48,8 @@ pub(super) async fn run(
         }
     }
     let verdict = verdict.and_then(|()| blocks.conclude());
-    blocks.finished.captured = Some(blocks.captured);
-    blocks.finished.result.verdict = verdict.err().unwrap_or(Verdict::Done);
+    blocks.pending.captured = Some(blocks.captured);
+    blocks.pending.result.verdict = verdict.err().unwrap_or(Verdict::Done);
     workspace
 }
 
@@ -81,7 +81,7 @@ impl Blocks<'_> {
             }
         };
         ended.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.finished.result.blocks.push(ended);
+        self.pending.result.blocks.push(ended);
         (workspace, verdict)
     }
 
@@ -91,18 +91,18 @@ impl Blocks<'_> {
         if let Some(setup) = &job.spec.command.setup {
             let result = self.commands.run(workspace, Line::plain(setup)).await;
             record_end(ended, &result);
-            self.finished.result.exit = ended.exit;
+            self.pending.result.exit = ended.exit;
             judge(&format!("blocks[{at}] (agent): setup "), &result, job.spec.command.timeout)?;
         }
         let step = format!("blocks[{at}] (agent) ");
-        let (result, judged) = self.commands.run_item(workspace, &step, self.finished).await;
+        let (result, judged) = self.commands.run_item(workspace, &step, self.pending).await;
         record_end(ended, &result);
         if judged.is_err() && ended.status == BlockStatus::Done {
             ended.status = BlockStatus::Failed;
         }
-        self.finished.result.exit = ended.exit;
+        self.pending.result.exit = ended.exit;
         judged?;
-        result_file::read(workspace, self.finished)
+        result_file::read(workspace, self.pending)
     }
 
     /// Runs a command of the pipeline. A failed gate ends the attempt; a failed check is recorded.
@@ -120,11 +120,11 @@ impl Blocks<'_> {
         self.commands.transcript.follow();
         let checked = self
             .commands
-            .check_in_worktree(deadline, workspace, Line::reading(&argv, job), &mut self.finished.kept)
+            .check_in_worktree(deadline, workspace, Line::reading(&argv, job), &mut self.pending.guard)
             .await?;
         let result = checked.ended;
         if script.lens == Lens::Verify {
-            self.finished.result.check.get_or_insert(checked.stored);
+            self.pending.result.check.get_or_insert(checked.stored);
         }
         let mut output = last_lines(&self.commands.transcript.followed());
         if job.check.withholds_output() {
@@ -135,7 +135,7 @@ impl Blocks<'_> {
         let verdict = judge(&format!("{beginning}blocks[{at}] "), &result, seconds);
         let verdict = verdict.map_err(|verdict| verdict.with_output(&output));
         if script.lens == Lens::Gate {
-            return verdict.inspect_err(|_| self.finished.result.exit = ended.exit);
+            return verdict.inspect_err(|_| self.pending.result.exit = ended.exit);
         }
         let check = match verdict {
             Ok(()) => Check::Passed,
@@ -168,19 +168,19 @@ impl Blocks<'_> {
             CaptureKind::Outputs => self.captured.outputs = captured.outputs,
         }
         self.captured.large.extend(captured.large);
-        self.captured.kept.join(captured.kept);
+        self.captured.guard.join(captured.guard);
         (workspace, Ok(()))
     }
 
     /// Applies the result of the first check. A failure that the worker reported stands.
     fn conclude(&mut self) -> Result<(), Verdict> {
         match self.check.take() {
-            Some(Check::Passed) if !self.finished.reports_failure() => {
-                self.finished.result.verify = Some(Verified { passed: true, by: VerifiedBy::Command });
+            Some(Check::Passed) if !self.pending.reports_failure() => {
+                self.pending.result.verify = Some(Verified { passed: true, by: VerifiedBy::Command });
                 Ok(())
             }
             Some(Check::Passed) | None => Ok(()),
-            Some(Check::Failed { reason, exit }) => record_failure(self.commands.job, self.finished, reason, exit),
+            Some(Check::Failed { reason, exit }) => record_failure(self.commands.job, self.pending, reason, exit),
         }
     }
 }

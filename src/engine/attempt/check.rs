@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::spec::AttemptSpec;
 use super::step::{Commands, Line, judge};
-use super::{CheckedFresh, Finished, Job, StoredTranscript, Verdict, furnish, protect, store_transcript};
+use super::{CheckedFresh, Job, PendingResult, StoredTranscript, Verdict, furnish, protect, store_transcript};
 use crate::git::{private_files, store};
 use crate::model::credential;
 use crate::model::digest::{Digest, Oid};
@@ -91,18 +91,15 @@ impl Commands<'_> {
         deadline: Instant,
         workspace: &Workspace,
         line: Line<'_>,
-        kept: &mut store::KeepGuard,
+        guard: &mut store::KeepGuard,
     ) -> Result<Checked, Verdict> {
         let host = self.host.showing(self.job.spec.refs.clone());
-        let failed = |e: &workspace::Error| {
-            Verdict::from_error("cannot give the check its own surroundings: ", e, Verdict::failed)
-        };
-        let own = workspace.begin_check(&host).map_err(|e| failed(&e))?;
+        let own = workspace.begin_check(&host).map_err(|e| failed_surroundings(&e))?;
         let checked = match furnish(&host, self.job, &own) {
-            Ok(_) => self.check(deadline, &own, line, CheckedFiles::Worker, kept).await,
+            Ok(_) => self.check(deadline, &own, line, CheckedFiles::Worker, guard).await,
             Err(verdict) => Err(verdict),
         };
-        workspace.end_check(&host).map_err(|e| failed(&e))?;
+        workspace.end_check(&host).map_err(|e| failed_surroundings(&e))?;
         checked
     }
 
@@ -114,7 +111,7 @@ impl Commands<'_> {
         workspace: &Workspace,
         line: Line<'_>,
         files: CheckedFiles,
-        kept: &mut store::KeepGuard,
+        guard: &mut store::KeepGuard,
     ) -> Result<Checked, Verdict> {
         let argv: Vec<String> = line.argv().iter().map(|word| credential::redact(word).into_owned()).collect();
         let withheld = self.job.check.withholds_output();
@@ -123,11 +120,11 @@ impl Commands<'_> {
         let started = Instant::now();
         let (ended, restored) = match self.guard {
             None => (self.run_until(deadline, workspace, line).await, 0),
-            Some(guard) => {
+            Some(protection) => {
                 let (enforced, earlier) = match files {
-                    CheckedFiles::Worker => (guard.enforce(self.host, workspace), 0),
+                    CheckedFiles::Worker => (protection.enforce(self.host, workspace), 0),
                     CheckedFiles::Fresh { patch, restored } => {
-                        (guard.enforce_fresh(self.host, workspace, patch), restored)
+                        (protection.enforce_fresh(self.host, workspace, patch), restored)
                     }
                 };
                 let enforced = enforced.map_err(|e| protect::failed(&e))?;
@@ -143,7 +140,7 @@ impl Commands<'_> {
         let StoredTranscript { transcript: output, oid } = if withheld {
             StoredTranscript { transcript: keep_privately(self.host, self.job, copy, self.is_before)?, oid: None }
         } else {
-            store_transcript(self.host, copy, kept)?
+            store_transcript(self.host, copy, guard)?
         };
         let exit = ended.as_ref().ok().and_then(|ended| ended.exit);
         let held_out = self.job.check.digest();
@@ -157,19 +154,19 @@ impl Commands<'_> {
         &mut self,
         workspace: &Workspace,
         verify: &[String],
-        finished: &mut Finished,
+        pending: &mut PendingResult,
     ) -> Result<Checked, Verdict> {
         let job = self.job;
         if job.check.verify_in == VerifyIn::Worktree {
             let line = Line::reading(verify, job);
-            return self.check_in_worktree(self.deadline, workspace, line, &mut finished.kept).await;
+            return self.check_in_worktree(self.deadline, workspace, line, &mut pending.guard).await;
         }
         let captured = capture::capture_part(workspace, &job.host(self.host), CaptureKind::Patch);
-        let captured = captured.map_err(|error| crate::engine::products::capture_failed(&error))?;
+        let captured = captured.map_err(|error| crate::engine::product_capture::capture_failed(&error))?;
         let patch = captured.patch.map(|patch| (patch.oid, patch.sha256));
-        finished.checked_fresh = Some(CheckedFresh { patch: patch.map(|(_, digest)| digest) });
-        finished.kept.join(captured.kept);
-        self.check_fresh(verify, patch, &mut finished.kept).await
+        pending.checked_fresh = Some(CheckedFresh { patch: patch.map(|(_, digest)| digest) });
+        pending.guard.join(captured.guard);
+        self.check_fresh(verify, patch, &mut pending.guard).await
     }
 
     /// Runs the check in a fresh worktree of the base with a patch.
@@ -177,7 +174,7 @@ impl Commands<'_> {
         &mut self,
         verify: &[String],
         patch: Option<(Oid, Digest)>,
-        kept: &mut store::KeepGuard,
+        guard: &mut store::KeepGuard,
     ) -> Result<Checked, Verdict> {
         let job = self.job;
         let host = self.host.showing(job.spec.refs.clone());
@@ -185,7 +182,7 @@ impl Commands<'_> {
         let fresh = Workspace::create(&host, run, item, attempt | FRESH, job.spec.first_commit())
             .map_err(|e| Verdict::from_error("cannot create a fresh worktree: ", &e, Verdict::failed))?
             .for_check();
-        let checked = self.check_in(&fresh, verify, patch, kept).await;
+        let checked = self.check_in(&fresh, verify, patch, guard).await;
         let removed = fresh.remove_private().and_then(|()| fresh.remove());
         let checked = checked?;
         removed.map_err(|e| Verdict::from_error("cannot remove a fresh worktree: ", &e, Verdict::failed))?;
@@ -197,7 +194,7 @@ impl Commands<'_> {
         fresh: &Workspace,
         verify: &[String],
         patch: Option<(Oid, Digest)>,
-        kept: &mut store::KeepGuard,
+        guard: &mut store::KeepGuard,
     ) -> Result<Checked, Verdict> {
         let job = self.job;
         furnish(self.host, job, fresh)?;
@@ -209,26 +206,26 @@ impl Commands<'_> {
         let mut restored = 0;
         if let Some(setup) = &job.spec.command.setup {
             // The setup runs with the reference state as well.
-            if let Some(guard) = self.guard {
-                restored = guard.settle(self.host, fresh).map_err(|e| protect::failed(&e))?;
+            if let Some(protection) = self.guard {
+                restored = protection.settle(self.host, fresh).map_err(|e| protect::failed(&e))?;
             }
             let ended = self.run(fresh, Line::plain(setup)).await;
             judge("setup of the check ", &ended, job.spec.command.timeout)?;
         }
-        self.check(self.deadline, fresh, Line::reading(verify, job), CheckedFiles::Fresh { patch, restored }, kept)
+        self.check(self.deadline, fresh, Line::reading(verify, job), CheckedFiles::Fresh { patch, restored }, guard)
             .await
     }
 
     /// Runs the check before the work if the settings ask for it. It must fail.
-    pub(super) async fn expect_red(&mut self, finished: &mut Finished) -> Result<(), Verdict> {
+    pub(super) async fn expect_red(&mut self, pending: &mut PendingResult) -> Result<(), Verdict> {
         let job = self.job;
         let Some(verify) = job.spec.command.verify.as_ref().filter(|_| job.check.red_first) else { return Ok(()) };
         self.is_before = true;
-        let checked = self.check_fresh(verify, None, &mut finished.kept).await;
+        let checked = self.check_fresh(verify, None, &mut pending.guard).await;
         self.is_before = false;
         let checked = checked?;
         let exit = checked.stored.run.exit;
-        finished.result.check_before = Some(checked.stored);
+        pending.result.check_before = Some(checked.stored);
         match judge("", &checked.ended, job.spec.command.timeout) {
             Ok(()) => Err(Verdict::hopeless(format!("{NOT_RED}the check passes before the work"))),
             Err(Verdict::Failed { .. }) => match exit {
@@ -241,6 +238,10 @@ impl Commands<'_> {
             Err(other) => Err(other),
         }
     }
+}
+
+fn failed_surroundings(e: &workspace::Error) -> Verdict {
+    Verdict::from_error("cannot give the check its own surroundings: ", e, Verdict::failed)
 }
 
 impl Job {

@@ -27,16 +27,18 @@ pub(super) fn furnish(host: &Host, job: &Job, workspace: &Workspace) -> Result<V
     std::fs::write(workspace.task(), worker_task(job))
         .map_err(|e| Verdict::from_error("the task could not be written: ", &e, Verdict::failed))?;
     if workspace.is_for_check() && !job.has_own_home() {
-        let given = |path: &Path, content: &[u8]| match &job.confinement {
+        let made = workspace.mirror_home(host, job.handles.home.mirror(), &|path: &Path, content: &[u8]| match &job
+            .confinement
+        {
             Some(by) => by.given_content(path, content),
             None => Some(content.to_owned()),
-        };
-        let made = workspace.mirror_home(host, job.handles.home.mirror(), &given);
+        });
         made.map_err(|e| Verdict::from_error("", &e, Verdict::failed))?;
     }
     if let Some(confinement) = &job.confinement {
-        let is_copied = |below: &Path| confinement.private_copies().iter().any(|copy| below.starts_with(&copy.below));
-        let (inside, at_home) = confinement.at_home().into_iter().partition::<Vec<_>, _>(|(below, _)| is_copied(below));
+        let (inside, at_home) = confinement.at_home().into_iter().partition::<Vec<_>, _>(|(below, _)| {
+            confinement.private_copies().iter().any(|copy| below.starts_with(&copy.below))
+        });
         if job.has_own_home() {
             workspace.make_home(host, &at_home)?;
         }
@@ -53,13 +55,12 @@ pub(super) fn furnish(host: &Host, job: &Job, workspace: &Workspace) -> Result<V
 /// Returns the task as the worker reads it. The line of an agent finds its goal there, and not
 /// itself: it would be one more command to run.
 pub(super) fn worker_task(job: &Job) -> String {
-    let whole = || job.spec.task.clone();
     if job.spec.manifest.executor != COMMAND {
-        return whole();
+        return job.spec.task.clone();
     }
-    let Ok(mut task) = serde_json::from_str::<Map<String, Value>>(&job.spec.task) else { return whole() };
+    let Ok(mut task) = serde_json::from_str::<Map<String, Value>>(&job.spec.task) else { return job.spec.task.clone() };
     if !task.get(AGENT).is_some_and(Value::is_string) {
-        return whole();
+        return job.spec.task.clone();
     }
     task.retain(|key, _| key == GOAL || key == INPUT_REFS);
     written(&task)

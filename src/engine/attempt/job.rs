@@ -66,9 +66,12 @@ impl Job {
             // Read before the worker can write there.
             handles.home.mirror();
         }
-        let known = |name: &String| PRESETS.get(name).ok_or_else(|| Error::Preset(name.clone()));
         Ok(Self {
-            preset: spec.preset.as_ref().map(known).transpose()?,
+            preset: spec
+                .preset
+                .as_ref()
+                .map(|name| PRESETS.get(name).ok_or_else(|| Error::Preset(name.clone())))
+                .transpose()?,
             protect: spec.protect.take().map(|protect| Protect::read(&host.store, protect)).transpose()?,
             check: CheckSettings::read(host, std::mem::take(&mut spec.check), by.as_ref())?,
             confinement: by.map(Arc::new),
@@ -93,7 +96,7 @@ impl Job {
             limits: self.spec.limits,
         });
         let exclude = self.preset.map(|preset| preset.exclude.clone()).unwrap_or_default();
-        host.guarding(&self.secret_values()).filtering(Filters::of(inside)).excluding(exclude)
+        host.guarding(&self.secret_values()).filtering(Filters::new(inside)).excluding(exclude)
     }
 
     /// Returns true if the worker is kept apart from those of all other attempts.
@@ -111,10 +114,10 @@ impl Protect {
     fn read(store: &Store, protected: Protected) -> Result<Self, Error> {
         let Protected { rules, consumed, effect, of_plan, effect_of_plan } = protected;
         let patches = consumed.into_iter();
-        let patches = patches.map(|consumed| (consumed.patch, consumed.start, consumed.includes)).collect();
+        let patches = patches.map(|patch| (patch.patch, patch.start, patch.includes)).collect();
         let read = |patch: Product| verified_stream::read(store, patch.oid, &[patch.sha256]);
-        let consumed = Consumed::read(patches, read).map_err(|error| Error::Consumed(in_words(&error)))?;
-        Ok(Self { rules, consumed, effect, of_plan, effect_of_plan })
+        let read_patches = Consumed::read(patches, read).map_err(|error| Error::Consumed(in_words(&error)))?;
+        Ok(Self { rules, consumed: read_patches, effect, of_plan, effect_of_plan })
     }
 }
 

@@ -4,12 +4,12 @@ use std::io::{Cursor, Read as _};
 
 use super::result_file::shorten;
 use super::step::{Commands, Line, judge};
-use super::{Finished, Job, Verdict, blocking};
+use super::{Job, PendingResult, Verdict, blocking};
 use crate::engine::command::Resolved;
 use crate::engine::programs;
 use crate::engine::report::{Report, joined};
 use crate::model::claims::Reported;
-use crate::model::said::last_lines;
+use crate::model::last_lines::last_lines;
 use crate::process::agent::{self, Ended};
 use crate::repository::config::{PRESETS, Preset};
 use crate::worktree::workspace::Workspace;
@@ -19,8 +19,8 @@ use crate::worktree::workspace::Workspace;
 ///
 /// It only describes the agent. A plan can name any program, so the preset grants it nothing.
 pub(in crate::engine) fn preset(command: &Resolved) -> Option<&'static str> {
-    if let Some(named) = &command.settings.preset {
-        return PRESETS.get_key_value(named).map(|(name, _)| name.as_str());
+    if let Some(name) = &command.settings.preset {
+        return PRESETS.get_key_value(name).map(|(name, _)| name.as_str());
     }
     let name = programs::name_of(&command.argv, command.settings.command.is_some())?;
     Preset::of_program(name).map(|(name, _)| name)
@@ -34,7 +34,7 @@ impl Commands<'_> {
         &mut self,
         workspace: &Workspace,
         step: &str,
-        finished: &mut Finished,
+        pending: &mut PendingResult,
     ) -> (Result<Ended, agent::Error>, Result<(), Verdict>) {
         let job = self.job;
         let from = self.transcript.written();
@@ -49,7 +49,7 @@ impl Commands<'_> {
             Ok(report) => report,
             Err(verdict) => return (ended, judged.and(Err(verdict))),
         };
-        record_claims(job, finished, report.claims());
+        record_claims(job, pending, report.claims());
         (ended, verdict(preset, step, report.error.as_deref(), &end, judged))
     }
 
@@ -63,18 +63,18 @@ impl Commands<'_> {
 }
 
 /// Adds the claims of one command, and notes the actions that it was denied.
-fn record_claims(job: &Job, finished: &mut Finished, claims: Option<Reported>) {
+fn record_claims(job: &Job, pending: &mut PendingResult, claims: Option<Reported>) {
     let Some(mut claims) = claims else { return };
     claims.texts().for_each(|text| *text = shorten(text));
     if let Some(denied) = claims.permission_denials {
         let actions = if denied == 1 { "action" } else { "actions" };
-        finished
+        pending
             .result
             .notes
             .push(format!("{}: the agent was denied {denied} {actions} for lack of a permission", job.spec.item));
     }
-    finished.reported = joined(finished.reported.take(), Some(claims));
-    finished.result.claims.clone_from(&finished.reported);
+    pending.reported = joined(pending.reported.take(), Some(claims));
+    pending.result.claims.clone_from(&pending.reported);
 }
 
 /// Returns the verdict on an agent that reports an error or whose command failed.
@@ -100,8 +100,8 @@ fn verdict(
     }
     match error {
         Some(error) => {
-            let said = last_lines(error.as_bytes());
-            Err(Verdict::failed(format!("{before}the agent reports an error: {said}")))
+            let tail = last_lines(error.as_bytes());
+            Err(Verdict::failed(format!("{before}the agent reports an error: {tail}")))
         }
         None => Err(Verdict::failed(before.trim_end_matches(": "))),
     }
@@ -135,7 +135,6 @@ mod tests {
 
     #[test]
     fn the_last_known_text_decides_whether_to_try_again() {
-        let failed = || Err(Verdict::failed("exited with 1"));
         let never = "exited with 1: the agent reports \"API Error: 401\", which another try will not change";
         assert_eq!(reason(None, "x\nAPI Error: 401 {}\n", failed()), (never.to_owned(), true));
         assert_eq!(reason(None, "API Error: 429\nAPI Error: 401\n", failed()), (never.to_owned(), true));
@@ -145,6 +144,10 @@ mod tests {
         assert_eq!(reason(Some("API Error: 529"), "API Error: 400", failed()), (later.to_owned(), false));
         let turns = "exited with 1: the agent reports an error: too many turns";
         assert_eq!(reason(Some("too many turns"), "authentication_error", failed()), (turns.to_owned(), false));
+    }
+
+    fn failed() -> Result<(), Verdict> {
+        Err(Verdict::failed("exited with 1"))
     }
 
     #[test]

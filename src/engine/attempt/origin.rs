@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{Job, Verdict};
-use crate::engine::products::MOST_NAMED;
+use crate::engine::product_capture::MOST_NAMED;
 use crate::model::digest::Oid;
 use crate::model::printable;
-use crate::worktree::carry::{self, Before};
 use crate::worktree::host::Host;
+use crate::worktree::users_work::{self, Before};
 use crate::worktree::workspace::Workspace;
 
 /// Where the work of an attempt is done.
@@ -52,17 +52,23 @@ impl Job {
         before: Option<&Before>,
     ) -> Result<(Vec<String>, Vec<String>), Verdict> {
         let (Some(top), Some(before)) = (self.spec.origin.here(), before) else { return Ok((Vec::new(), Vec::new())) };
-        let left_out = carry::work_tree(host, workspace, top, before).map_err(|error| failed(&error))?;
+        let left_out = users_work::work_tree(host, workspace, top, before).map_err(|error| failed(&error))?;
         let names: Vec<_> = left_out.iter().map(|path| path.display().to_string()).collect();
-        let named = || printable::first_of(&names, MOST_NAMED);
-        let note = || format!("{}: left out of the patch, as no files or links: {}", self.spec.item, named());
         let moved = before.moved(host).map_err(|error| failed(&error))?;
         let moved = moved.iter().map(|change| format!("{}: {change}", self.spec.item));
-        let notes = moved.chain((!names.is_empty()).then(note)).collect();
+        let notes = moved
+            .chain((!names.is_empty()).then(|| {
+                format!(
+                    "{}: left out of the patch, as no files or links: {}",
+                    self.spec.item,
+                    printable::first_of(&names, MOST_NAMED)
+                )
+            }))
+            .collect();
         Ok((names, notes))
     }
 }
 
-fn failed(error: &carry::Error) -> Verdict {
+fn failed(error: &users_work::Error) -> Verdict {
     Verdict::from_error("cannot take the work: ", error, Verdict::hopeless)
 }

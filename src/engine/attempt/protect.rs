@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finished, Job, Verdict};
+use super::{Job, PendingResult, Verdict};
 use crate::git::protected::{self, Consumed};
 use crate::git::verified_stream;
 use crate::model::outcome::PASSED;
@@ -59,11 +59,11 @@ pub(super) fn failed(error: &Error) -> Verdict {
 
 /// Compares the patch with the reference state and records the changes to protected files. Fails
 /// the attempt if the settings say so.
-pub(super) fn compare(host: &Host, job: &Job, guard: &Guard, finished: &mut Finished) -> Result<(), Verdict> {
-    let patch = finished.result.products.get(&ProductKey::Patch);
+pub(super) fn compare(host: &Host, job: &Job, guard: &Guard, pending: &mut PendingResult) -> Result<(), Verdict> {
+    let patch = pending.result.products.get(&ProductKey::Patch);
     let patch = patch.map(|patch| verified_stream::read(&host.store, patch.oid, &[patch.sha256])).transpose();
     let changes = guard.changes(patch?).map_err(|e| failed(&e))?;
-    finished.result.reference = guard.tree;
+    pending.result.reference = guard.tree;
     if changes.is_empty() {
         return Ok(());
     }
@@ -75,15 +75,15 @@ pub(super) fn compare(host: &Host, job: &Job, guard: &Guard, finished: &mut Fini
     if effect == OnProtectedChange::Fail || changes.len() > MOST_CHANGES {
         return Err(Verdict::failed(reason));
     }
-    let judged = effect == OnProtectedChange::Judge && finished.result.verify == Some(PASSED);
+    let judged = effect == OnProtectedChange::Judge && pending.result.verify == Some(PASSED);
     if effect == OnProtectedChange::Red || effect == OnProtectedChange::Judge && !judged {
-        finished.result.red = Some(match finished.result.red.take() {
+        pending.result.red = Some(match pending.result.red.take() {
             Some(failed) => format!("{failed}; {reason}"),
             None => reason,
         });
     }
-    finished.result.protected_allowed = effect == OnProtectedChange::Allow;
-    finished.result.protected_judged = judged;
-    finished.result.protected = changes;
+    pending.result.protected_allowed = effect == OnProtectedChange::Allow;
+    pending.result.protected_judged = judged;
+    pending.result.protected = changes;
     Ok(())
 }

@@ -9,7 +9,7 @@ use super::step::{Commands, Line, judge};
 use super::{Job, Verdict, prepare, protect, remove};
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::Exit;
-use crate::model::said::last_lines;
+use crate::model::last_lines::last_lines;
 use crate::process::agent::{Cause, Ended};
 use crate::worktree::host::Host;
 use crate::worktree::product::{self, Recorded};
@@ -92,10 +92,7 @@ async fn set_up(
     place: SetupIn,
 ) -> Result<(), Failed> {
     let host = commands.host;
-    let write = || {
-        let failed = |error: product::Error| Failed::Other(Verdict::from(error));
-        product::write(host, workspace, recorded).map_err(failed)
-    };
+    let write = || product::write(host, workspace, recorded).map_err(|error| Failed::Other(Verdict::from(error)));
     let command = &commands.job.spec.command;
     let Some(setup) = &command.setup else { return write() };
     if place == SetupIn::Product {

@@ -89,7 +89,7 @@ pub(super) struct CheckedFresh {
 }
 
 /// The state of an attempt while it runs.
-pub(in crate::engine) struct Finished {
+pub(in crate::engine) struct PendingResult {
     pub(in crate::engine) result: AttemptResult,
     /// The patch that was checked in a fresh worktree.
     pub(super) checked_fresh: Option<CheckedFresh>,
@@ -100,7 +100,7 @@ pub(in crate::engine) struct Finished {
     /// The worktree, for the next attempt here.
     pub(super) spent: Option<Workspace>,
     /// Keeps the objects until they are handed over.
-    pub(super) kept: store::KeepGuard,
+    pub(super) guard: store::KeepGuard,
 }
 
 /// An ended attempt: its result, and its worktree as the executing side can use it again.
@@ -157,7 +157,7 @@ impl Ended {
     }
 }
 
-impl Finished {
+impl PendingResult {
     /// Returns the state of an attempt that has not begun.
     pub(super) fn not_begun(job: &Job) -> Self {
         let result = AttemptResult::not_begun(job.spec.run.clone(), job.spec.item.clone(), job.spec.attempt);
@@ -167,7 +167,7 @@ impl Finished {
             reported: None,
             captured: None,
             spent: None,
-            kept: store::KeepGuard::default(),
+            guard: store::KeepGuard::default(),
         }
     }
 
@@ -179,7 +179,7 @@ impl Finished {
 
     /// Ends the attempt: its result names the packs that keep its objects.
     pub(super) fn end(mut self) -> Ended {
-        match self.kept.hand_over() {
+        match self.guard.hand_over() {
             Ok(names) => self.result.keeps = names,
             Err(error) => {
                 let verdict = Verdict::from_error("cannot keep the products: ", &error, Verdict::failed);

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Finished, Verdict};
+use super::{PendingResult, Verdict};
 use crate::model::claims::Reported;
 use crate::model::credential;
 use crate::model::entry::{Verified, VerifiedBy};
@@ -31,28 +31,35 @@ struct Check {
 ///
 /// If a worker runs more than once, a failure that it reported stands, because its products may
 /// have been captured before it changed its mind. The last summary and the last claims count.
-pub(super) fn read(workspace: &Workspace, finished: &mut Finished) -> Result<(), Verdict> {
-    let bad = |why: &str| Verdict::failed(format!("{BAD_RESULT}the result file cannot be read: {why}"));
+pub(super) fn read(workspace: &Workspace, pending: &mut PendingResult) -> Result<(), Verdict> {
     let Some(bytes) = workspace.read_result() else {
-        return if workspace.has_result() { Err(bad("it is no plain file, or too large")) } else { Ok(()) };
+        return if workspace.has_result() { Err(bad_result("it is no plain file, or too large")) } else { Ok(()) };
     };
-    let result: ResultFile = serde_json::from_slice(&bytes).map_err(|error| bad(&error.to_string()))?;
-    let text = |given: Option<String>| given.map(|text| shorten(&text)).filter(|text| !text.is_empty());
-    finished.result.summary = text(result.summary);
-    let reported = finished.reported.clone().unwrap_or_default();
+    let result: ResultFile = serde_json::from_slice(&bytes).map_err(|error| bad_result(&error.to_string()))?;
+    pending.result.summary = shorten_given(result.summary);
+    let reported = pending.reported.clone().unwrap_or_default();
     let claims = Reported {
-        model: text(result.model).or(reported.model),
-        session: text(result.session).or(reported.session),
+        model: shorten_given(result.model).or(reported.model),
+        session: shorten_given(result.session).or(reported.session),
         ..reported
     };
-    finished.result.claims = (claims != Reported::default()).then_some(claims);
-    if !finished.reports_failure() {
-        finished.result.verify = result.verify.map(|verify| Verified { passed: verify.passed, by: VerifiedBy::Itself });
-        if finished.reports_failure() {
-            finished.result.red = Some(format!("{VERIFY_FAILED}by the worker's own word"));
+    pending.result.claims = (claims != Reported::default()).then_some(claims);
+    if !pending.reports_failure() {
+        pending.result.verify = result.verify.map(|verify| Verified { passed: verify.passed, by: VerifiedBy::Itself });
+        if pending.reports_failure() {
+            pending.result.red = Some(format!("{VERIFY_FAILED}by the worker's own word"));
         }
     }
     Ok(())
+}
+
+/// Shortens a text, or returns `None` if it is empty.
+fn shorten_given(given: Option<String>) -> Option<String> {
+    given.map(|text| shorten(&text)).filter(|text| !text.is_empty())
+}
+
+fn bad_result(why: &str) -> Verdict {
+    Verdict::failed(format!("{BAD_RESULT}the result file cannot be read: {why}"))
 }
 
 /// Returns a text without credentials, cut to its maximum length.
@@ -64,7 +71,7 @@ pub(super) fn shorten(text: &str) -> String {
     }
 }
 
-impl Finished {
+impl PendingResult {
     /// Returns true if the worker reported a failure, which makes the item red in any case.
     pub(super) fn reports_failure(&self) -> bool {
         self.result.verify.is_some_and(|verify| !verify.passed)

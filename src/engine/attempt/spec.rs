@@ -119,7 +119,8 @@ pub(in crate::engine) struct Promised {
     /// The patch and the outputs that the item or its shape declares, with the schemas of outputs.
     pub(in crate::engine) products: BTreeMap<ProductKey, Option<Schema>>,
     /// The products that other items need, each with the id of one such item.
-    pub(in crate::engine) wanted: BTreeMap<ProductKey, String>,
+    #[serde(rename = "wanted")]
+    pub(in crate::engine) required: BTreeMap<ProductKey, String>,
     pub(in crate::engine) documents: Vec<Declared>,
 }
 
@@ -203,7 +204,7 @@ pub(in crate::engine) struct HeldOutFiles {
 
 impl Command {
     /// Returns the commands of a resolved item.
-    pub(in crate::engine) fn of(resolved: Resolved) -> Self {
+    pub(in crate::engine) fn from_resolved(resolved: Resolved) -> Self {
         Self {
             argv: resolved.argv,
             env: resolved.env,

@@ -18,7 +18,7 @@ use crate::model::name::FilePath;
 use crate::process::agent::{self, Cause, Confined, Ended, Invocation, Stdin};
 use crate::process::attendant::Attendant;
 use crate::process::transcript::TranscriptWriter;
-use crate::sandbox::Confinement;
+
 use crate::worktree::host::Host;
 use crate::worktree::protect::Guard;
 use crate::worktree::workspace::Workspace;
@@ -124,11 +124,6 @@ impl<'a> Commands<'a> {
         let copies = agent.into_iter().flat_map(|agent| agent.shared.iter().chain([&agent.folder]).cloned());
         let writable: Vec<PathBuf> = [workspace.private()].into_iter().chain(copies).collect();
         let (readable, linked) = (vec![workspace.task()], workspace.linked().to_vec());
-        let confined = |by: &Arc<Confinement>| {
-            let (by, writable) = (by.clone(), writable.clone());
-            let scratch = Some((workspace.tmp(), workspace.caches()));
-            Confined { by, writable, readable, linked, scratch, frozen: false }
-        };
         let invocation = Invocation {
             argv: line.argv.to_vec(),
             tree: workspace.tree(),
@@ -144,7 +139,11 @@ impl<'a> Commands<'a> {
                 .chain(agent.map(|agent| agent.folder.clone()))
                 .chain(workspace.written_caches())
                 .collect(),
-            confinement: job.confinement.as_ref().map(confined),
+            confinement: job.confinement.as_ref().map(|by| {
+                let (by, writable) = (by.clone(), writable.clone());
+                let scratch = Some((workspace.tmp(), workspace.caches()));
+                Confined { by, writable, readable, linked, scratch, frozen: false }
+            }),
             limits: job.spec.limits,
             lease: job.spec.lease.clone(),
         };
@@ -167,22 +166,26 @@ impl Commands<'_> {
         started: Instant,
         ended: Result<Ended, agent::Error>,
     ) -> Result<Ended, agent::Error> {
-        let is_stopped = || *self.cancel.borrow() || self.host.stop.is_requested();
         let by_signal = match &ended {
             Ok(Ended { cause: Cause::Exited, exit: Some(exit), .. }) if exit.code != Some(0) => ends_a_job(*exit),
             Err(agent::Error::Supervisor(status)) => status.signal().is_some_and(|signal| ENDS_A_JOB.contains(&signal)),
             _ => return ended,
         };
         let until = Instant::now() + if by_signal { NOTICE } else { Duration::ZERO };
-        while !is_stopped() && Instant::now() < until {
+        while !self.is_stopped() && Instant::now() < until {
             tokio::time::sleep(NOTICE / 50).await;
         }
-        if !is_stopped() {
+        if !self.is_stopped() {
             return ended;
         }
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let unknown = Ended { exit: None, cause: Cause::Cancelled, is_clean: false, duration_ms };
         Ok(ended.map_or(unknown, |ended| Ended { cause: Cause::Cancelled, ..ended }))
+    }
+
+    /// Returns true if the attempt was cancelled or the driver ends.
+    fn is_stopped(&self) -> bool {
+        *self.cancel.borrow() || self.host.stop.is_requested()
     }
 }
 
@@ -243,9 +246,8 @@ fn environment(
         env.insert("HOME".to_owned(), workspace.home().into());
     }
     if let Some(confinement) = &job.confinement {
-        let is_set = |name: &str| job.spec.command.set.contains(name);
         let caches = confinement.cache_variables(&workspace.home(), &workspace.tmp(), &env);
-        let caches = caches.into_iter().filter(|(name, _)| !is_set(name));
+        let caches = caches.into_iter().filter(|(name, _)| !job.spec.command.set.contains(*name));
         env.extend(caches.map(|(name, value)| (name.to_owned(), value)));
     }
     env

@@ -22,7 +22,7 @@ pub struct StoredTranscript {
 pub(super) fn store_transcript(
     host: &Host,
     transcript: TranscriptWriter,
-    kept: &mut store::KeepGuard,
+    guard: &mut store::KeepGuard,
 ) -> Result<StoredTranscript, Verdict> {
     let (transcript, mut file) = transcript.finish()?;
     if transcript.size == 0 {
@@ -33,6 +33,6 @@ pub(super) fn store_transcript(
     if (sha256, size) != (transcript.sha256, transcript.size) {
         return Err(Verdict::failed("the transcript was changed while it was kept"));
     }
-    kept.join(batch.keep()?);
+    guard.join(batch.keep()?);
     Ok(StoredTranscript { transcript, oid: Some(oid) })
 }

@@ -46,7 +46,7 @@ impl Verdict {
         otherwise: R,
     ) -> Self {
         let words = format!("{before}{}", in_words(error));
-        match Shortage::of(error) {
+        match Shortage::from_error(error) {
             Some(shortage) => Self::Shortage(shortage.coded(&words)),
             None => otherwise(words),
         }

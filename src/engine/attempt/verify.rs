@@ -1,10 +1,10 @@
 //! Runs the verify command of an attempt, and decides what a failure of it means.
 
 use super::step::{Commands, judge};
-use super::{Finished, Job, Verdict};
+use super::{Job, PendingResult, Verdict};
 use crate::model::entry::{Exit, Verified, VerifiedBy};
+use crate::model::last_lines::last_lines;
 use crate::model::outcomes::VERIFY_FAILED;
-use crate::model::said::last_lines;
 use crate::repository::config::OnVerifyFail;
 use crate::worktree::workspace::Workspace;
 
@@ -14,15 +14,15 @@ use crate::worktree::workspace::Workspace;
 pub(super) async fn verify(
     workspace: &Workspace,
     mut commands: Commands<'_>,
-    finished: &mut Finished,
+    pending: &mut PendingResult,
 ) -> Result<(), Verdict> {
     let job = commands.job;
-    let reports_failure = finished.reports_failure();
+    let reports_failure = pending.reports_failure();
     let Some(verify) = &job.spec.command.verify else { return Ok(()) };
     commands.transcript.follow();
-    let checked = commands.check_work(workspace, verify, finished).await?;
+    let checked = commands.check_work(workspace, verify, pending).await?;
     let (ended, stored) = (checked.ended, checked.stored);
-    finished.result.check = Some(stored);
+    pending.result.check = Some(stored);
     let mut output = last_lines(&commands.transcript.followed());
     if job.check.withholds_output() {
         output.clear();
@@ -31,11 +31,11 @@ pub(super) async fn verify(
     match (judged, ended) {
         (Ok(()), _) => {
             if !reports_failure {
-                finished.result.verify = Some(Verified { passed: true, by: VerifiedBy::Command });
+                pending.result.verify = Some(Verified { passed: true, by: VerifiedBy::Command });
             }
             Ok(())
         }
-        (Err(Verdict::Failed { reason, .. }), Ok(ended)) => record_failure(job, finished, reason, ended.exit),
+        (Err(Verdict::Failed { reason, .. }), Ok(ended)) => record_failure(job, pending, reason, ended.exit),
         // A command that could not be run has judged nothing.
         (Err(verdict), _) => Err(verdict),
     }
@@ -44,18 +44,18 @@ pub(super) async fn verify(
 /// Records a failed check, and fails the attempt if the executor's settings say so.
 pub(super) fn record_failure(
     job: &Job,
-    finished: &mut Finished,
+    pending: &mut PendingResult,
     reason: String,
     exit: Option<Exit>,
 ) -> Result<(), Verdict> {
-    finished.result.verify = Some(Verified { passed: false, by: VerifiedBy::Command });
+    pending.result.verify = Some(Verified { passed: false, by: VerifiedBy::Command });
     match job.spec.command.on_verify_fail {
         OnVerifyFail::Keep => {
-            finished.result.red = Some(reason);
+            pending.result.red = Some(reason);
             Ok(())
         }
         OnVerifyFail::Fail => {
-            finished.result.exit = exit;
+            pending.result.exit = exit;
             Err(Verdict::failed(reason))
         }
     }

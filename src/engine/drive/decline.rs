@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use crate::engine::end_entries::Batch;
 use crate::engine::event::Progress;
-use crate::engine::outcome::Batch;
 use crate::engine::prepare::Unready;
 use crate::model::beat::{Declined, MOST_DECLINED};
 use crate::model::driver::MAX_TEXT;
@@ -38,7 +38,7 @@ impl Driver<'_> {
     /// Leaves an item to others, and says once what this machine lacks for it.
     fn decline(&mut self, at: ItemIndex, why: String) {
         self.schedule.decline(&self.run.state, at);
-        if self.told.insert(why.clone()) {
+        if self.reported.insert(why.clone()) {
             let item = &self.run.state.graph.item(at).id;
             let whose = if self.shared.is_some() { "it is left to other machines" } else { "no attempt is spent" };
             (self.tell)(Progress::Note(format!("{item}: cannot be run here: {why}; {whose}")));
@@ -64,8 +64,10 @@ impl Driver<'_> {
                 items.push(self.run.state.graph.item(*at).id.clone());
             }
         }
-        let declined = |(why, items): (&str, _)| Declined { why: printable::cut_to(why.to_owned(), MAX_TEXT), items };
-        all.into_iter().take(MOST_DECLINED).map(declined).collect()
+        all.into_iter()
+            .take(MOST_DECLINED)
+            .map(|(why, items)| Declined { why: printable::cut_to(why.to_owned(), MAX_TEXT), items })
+            .collect()
     }
 
     /// Returns true if the driver waits for decisions of people, and says so once.

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::engine::attempt::spec::AttemptSpec;
+use crate::engine::end_entries::Batch;
 use crate::engine::event::Progress;
-use crate::engine::outcome::Batch;
 use crate::engine::prepare::{self, Prepared};
 use crate::engine::slots::{Claim, HeldSlots, Ticket};
-use crate::engine::{command, products};
+use crate::engine::{command, product_capture};
 use crate::model::entry::Event;
 use crate::model::item_index::ItemIndex;
 use crate::model::time::Moment;
@@ -15,7 +15,7 @@ use crate::run::operate::NewEntry;
 use crate::run::operate::via::Via;
 use crate::worktree::workspace::Workspace;
 
-use super::{Claimed, Driver, Error, trouble};
+use super::{Claimed, Driver, Error, remote_trouble};
 
 /// An item to dispatch whose slots are taken.
 pub(super) struct Queued {
@@ -54,10 +54,16 @@ impl Driver<'_> {
                             spec.lease = has_locks.then(|| shared.lease());
                         }
                         self.record_holder(&slots, &spec)?;
-                        let fits = |products: &_| {
-                            products::fit(&self.machine.host, &self.machine.schemas, &spec.promised, products)
-                        };
-                        let found = self.machine.reusable.as_mut().and_then(|all| all.find(spec.base, &fired, &fits));
+                        let found = self.machine.reusable.as_mut().and_then(|all| {
+                            all.find(spec.base, &fired, &|products: &_| {
+                                product_capture::fit(
+                                    &self.machine.host,
+                                    &self.machine.schemas,
+                                    &spec.promised,
+                                    products,
+                                )
+                            })
+                        });
                         if let Some(all) = self.machine.reusable.as_ref().filter(|_| found.is_none()) {
                             let why = all.why_not(spec.base, &fired, &manifest);
                             (self.tell)(Progress::Note(format!("{}: not reused: {why}", fired.item)));
@@ -75,7 +81,7 @@ impl Driver<'_> {
             let ahead = if self.short.is_none() { self.claim_ahead(concurrency, &mut batch) } else { Vec::new() };
             if let Err(error) = self.record(&batch.entries) {
                 // A claim whose answer was lost may have been accepted, or may be later.
-                if !trouble::is_raced(&error) {
+                if !remote_trouble::is_raced(&error) {
                     self.keep_unsure(jobs, ahead);
                 }
                 return Err(error);
@@ -121,9 +127,10 @@ impl Driver<'_> {
     /// Returns true if a lock of an item may still be held by a worker on another machine, whose
     /// attempt was cancelled or taken from a dismissed key.
     fn is_lock_cut(&self, at: ItemIndex) -> bool {
-        let locks = |at| &self.run.state.graph.item(at).resource_locks;
+        let graph = &self.run.state.graph;
+        let locks = &graph.item(at).resource_locks;
         let mut cut = self.run.via().into_iter().flat_map(Via::cut);
-        !locks(at).is_empty() && cut.any(|cut| locks(cut).iter().any(|lock| locks(at).contains(lock)))
+        !locks.is_empty() && cut.any(|cut| graph.item(cut).resource_locks.iter().any(|lock| locks.contains(lock)))
     }
 
     fn claim(&mut self, at: ItemIndex, ticket: Option<Ticket>) -> Result<Option<HeldSlots>, Error> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::engine::event::Progress;
-use crate::engine::finished::Finished;
+use crate::engine::finished_attempt::FinishedAttempt;
 use crate::engine::record::left;
 use crate::engine::transcript_refs;
 use crate::ledger::chain;
@@ -20,7 +20,7 @@ const MAX_WAIT: Duration = Duration::from_millis(10);
 impl Driver<'_> {
     pub(super) async fn interrupted(
         &mut self,
-        finished: &mut mpsc::UnboundedReceiver<Finished>,
+        finished: &mut mpsc::UnboundedReceiver<FinishedAttempt>,
     ) -> Result<Settled, Error> {
         let batch = self.end_all(finished).await;
         self.reconcile(batch)?;
@@ -33,11 +33,11 @@ impl Driver<'_> {
     /// again.
     ///
     /// Worktrees with unsaved work or unrecorded products stay; the next driver salvages them.
-    pub(super) async fn abandon(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) {
+    pub(super) async fn abandon(&mut self, finished: &mut mpsc::UnboundedReceiver<FinishedAttempt>) {
         let reports = self.end_all(finished).await;
         // The first error is reported, not this one.
         let filed = transcript_refs::add_all(self.run, &reports).is_ok();
-        reports.iter().for_each(|finished| self.tell_notes(finished));
+        reports.iter().for_each(|report| self.tell_notes(report));
         self.dispose(reports, false, filed);
         let ended = std::mem::take(&mut self.ended);
         self.dispose(ended, false, true);
@@ -62,9 +62,9 @@ impl Driver<'_> {
     /// together cost as much as one. It waits no longer than one recording takes.
     pub(super) async fn collect_more(
         &self,
-        first: Finished,
-        finished: &mut mpsc::UnboundedReceiver<Finished>,
-    ) -> Vec<Finished> {
+        first: FinishedAttempt,
+        finished: &mut mpsc::UnboundedReceiver<FinishedAttempt>,
+    ) -> Vec<FinishedAttempt> {
         let deadline = tokio::time::Instant::now() + self.append_time.min(MAX_WAIT);
         let mut batch = vec![first];
         while batch.len() < self.running.len() {
@@ -110,7 +110,7 @@ impl Driver<'_> {
     pub(super) async fn gather(
         &mut self,
         pause: Duration,
-        finished: &mut mpsc::UnboundedReceiver<Finished>,
+        finished: &mut mpsc::UnboundedReceiver<FinishedAttempt>,
         interrupt: &mut watch::Receiver<bool>,
     ) -> Result<(), Error> {
         tokio::select! {
@@ -123,7 +123,7 @@ impl Driver<'_> {
         }
     }
 
-    async fn end_all(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) -> Vec<Finished> {
+    async fn end_all(&mut self, finished: &mut mpsc::UnboundedReceiver<FinishedAttempt>) -> Vec<FinishedAttempt> {
         for running in self.running.values() {
             running.cancel.send_replace(true);
         }
@@ -143,24 +143,23 @@ impl Driver<'_> {
         let state = &self.run.state;
         let seals_itself = state.seals_itself() && !coordinate::has_stopped_short(self.run.store(), state)?;
         let over = state.is_ended() || seals_itself;
-        let settled = |sealed| Settled { interrupted: false, sealed };
         if self.shared.is_some() && !self.may_seal() {
             let note = self.who_seals();
             (self.tell)(Progress::Note(note));
-            return Ok(Some(settled(None)));
+            return Ok(Some(Settled { interrupted: false, sealed: None }));
         }
         let before = match (over, self.machine.close) {
-            _ if self.run.state.sealed => return Ok(Some(settled(None))),
+            _ if self.run.state.sealed => return Ok(Some(Settled { interrupted: false, sealed: None })),
             (true, _) => None,
             // Its work is still to be taken.
             (false, true) if left::left_by(&self.machine.host, self.run.id(), &self.run.state)?.is_some() => {
-                return Ok(Some(settled(None)));
+                return Ok(Some(Settled { interrupted: false, sealed: None }));
             }
             (false, true) => Some(operate::closed("closed when it had settled")),
-            (false, false) => return Ok(Some(settled(None))),
+            (false, false) => return Ok(Some(Settled { interrupted: false, sealed: None })),
         };
         match self.run.seal(before) {
-            Ok(sealed) => Ok(Some(settled(Some(sealed)))),
+            Ok(sealed) => Ok(Some(Settled { interrupted: false, sealed: Some(sealed) })),
             // A new document may satisfy a rule.
             Err(operate::Error::Chain(chain::Error::LostRace(_))) => {
                 self.catch_up()?;

@@ -5,15 +5,15 @@ use std::time::Instant;
 
 use crate::clock::since_boot;
 use crate::engine::attempt::Verdict;
+use crate::engine::end_entries::Batch;
 use crate::engine::event::Progress;
-use crate::engine::finished::Finished;
-use crate::engine::outcome::Batch;
+use crate::engine::finished_attempt::FinishedAttempt;
 use crate::engine::shortage::Shortage;
 use crate::engine::{command, transcript_refs};
 use crate::model::state::Phase;
 use crate::run::operate::NewEntry;
 
-use super::{Driver, Error, trouble};
+use super::{Driver, Error, remote_trouble};
 
 impl Driver<'_> {
     /// Skips items that wait for a lost item, which happens if two writers append without seeing
@@ -28,11 +28,11 @@ impl Driver<'_> {
     ///
     /// A worktree is removed only when the end of its attempt is recorded, because salvage needs it
     /// until then.
-    pub(super) fn reconcile(&mut self, reports: Vec<Finished>) -> Result<(), Error> {
+    pub(super) fn reconcile(&mut self, reports: Vec<FinishedAttempt>) -> Result<(), Error> {
         // Transcripts and salvaged work come first: they can be lost, but no entry must refer to
         // something that is missing.
         if let Err(error) = transcript_refs::add_all(self.run, &reports) {
-            if Shortage::of(&*error).is_some() {
+            if Shortage::from_error(&*error).is_some() {
                 self.unfiled = reports;
             } else {
                 self.dispose(reports, false, false);
@@ -64,7 +64,7 @@ impl Driver<'_> {
         if self.run.has_staged() { Ok(()) } else { self.record(&[]) }
     }
 
-    pub(super) fn tell_notes(&mut self, finished: &Finished) {
+    pub(super) fn tell_notes(&mut self, finished: &FinishedAttempt) {
         finished.result.notes.iter().for_each(|note| (self.tell)(Progress::Note(note.clone())));
     }
 
@@ -86,7 +86,10 @@ impl Driver<'_> {
     pub(super) fn record(&mut self, entries: &[NewEntry]) -> Result<(), Error> {
         let (started, sent) = (Instant::now(), since_boot());
         let recorded = self.stage(entries).and_then(|()| Ok(self.run.publish()?));
-        if recorded.as_ref().is_err_and(|error| trouble::is_of_remote(error) || Shortage::of(error).is_some()) {
+        if recorded
+            .as_ref()
+            .is_err_and(|error| remote_trouble::is_of_remote(error) || Shortage::from_error(error).is_some())
+        {
             // Results are kept until the remote, or this machine, can record them.
             return recorded.map(drop);
         }

@@ -30,10 +30,9 @@ impl Driver<'_> {
             return Err(Error::Revoked(self.run.id().clone(), own));
         }
         let keys = &self.run.state.keys;
-        let is_dangerous = |key: &&String| keys.has(key, Role::Own) || keys.has(key, Role::Work);
         let notes: Vec<String> = revoked
             .iter()
-            .filter(is_dangerous)
+            .filter(|key| keys.has(key, Role::Own) || keys.has(key, Role::Work))
             .map(|key| format!("the key {key} is revoked here: nothing more is taken from it"))
             .collect();
         notes.into_iter().for_each(|note| self.tell_once(note));
@@ -43,7 +42,7 @@ impl Driver<'_> {
 
     /// Tells the operator something, unless this driver said it before.
     pub(super) fn tell_once(&mut self, note: String) {
-        if self.told.insert(note.clone()) {
+        if self.reported.insert(note.clone()) {
             (self.tell)(Progress::Note(note));
         }
     }

@@ -14,7 +14,7 @@ pub(super) struct RuleInput {
 }
 
 impl RuleInput {
-    fn of(state: &RunState) -> Self {
+    fn from_state(state: &RunState) -> Self {
         Self { documents: state.documents.count(), changes: state.changes() }
     }
 }
@@ -22,7 +22,7 @@ impl RuleInput {
 impl Driver<'_> {
     /// Applies the rules if their input changed.
     pub(super) fn apply_rules(&mut self) -> Result<(), Error> {
-        let now = RuleInput::of(&self.run.state);
+        let now = RuleInput::from_state(&self.run.state);
         if self.run.state.rules.is_empty() || self.rules_applied_to == Some(now) {
             return Ok(());
         }
@@ -36,7 +36,7 @@ impl Driver<'_> {
         }
         self.record(&[])?;
         let links = coordinate::apply(self.run, self.machine.config.max_items)?;
-        self.rules_applied_to = Some(RuleInput::of(&self.run.state));
+        self.rules_applied_to = Some(RuleInput::from_state(&self.run.state));
         self.schedule.grow(&self.run.state);
         links.iter().for_each(|link| (self.tell)(Progress::Recorded(link, &self.run.state)));
         self.catch_up()?;

@@ -6,9 +6,9 @@
 use crate::clock::since_boot;
 use crate::engine::attempt::spec::AttemptSpec;
 use crate::engine::beat::{self, Beats, Pulse};
+use crate::engine::end_entries::Batch;
 use crate::engine::event::Progress;
 use crate::engine::identity::Identity;
-use crate::engine::outcome::Batch;
 use crate::engine::silence::Silence;
 use crate::engine::slots::HeldSlots;
 use crate::engine::transcript_push::Upload;
@@ -32,9 +32,9 @@ use crate::run::operate::{self, NewEntry, OpenRun, sharing};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use super::ahead::Waits;
-use super::slow;
-use super::trouble::Trouble;
+use super::claim_ahead::Waits;
+use super::remote_trouble::Trouble;
+use super::slow_push;
 use super::{Driver, Error};
 
 /// How often to read the remote, unless there are many drivers or short times.
@@ -141,7 +141,7 @@ impl Colleagues {
         };
         let beats = passing::insist(|| Beats::start(pulse.clone()), |why| beat::is_passing(why));
         let beats = beats.map_err(Error::Beat)?;
-        let new = if run.state.shared.is_none() { slow::allowing_for(&beats, new, tell) } else { new };
+        let new = if run.state.shared.is_none() { slow_push::allowing_for(&beats, new, tell) } else { new };
         while run.state.shared.is_none() {
             let share = || run.record(&[NewEntry::plain(Event::RunShared(new))]);
             match passing::insist(share, |error| operate::Error::is_of_remote(error) && !error.is_raced()) {
@@ -261,12 +261,12 @@ impl Driver<'_> {
             claimed.into_iter().filter(|(at, claimed)| self.has_claim(*at, claimed)).collect();
         let missing = self.fetch_inputs(&claimed);
         let mut batch = Batch::default();
-        for (at, claimed) in claimed {
+        for (at, item_claim) in claimed {
             match &missing {
-                Some(why) if claimed.spec.inputs.values().any(|blob| !self.run.store().contains(blob.oid)) => {
+                Some(why) if item_claim.spec.inputs.values().any(|blob| !self.run.store().contains(blob.oid)) => {
                     self.crash(&mut batch, at, &format!("an input did not come: {why}"));
                 }
-                _ => self.start(at, claimed.spec, claimed.slots),
+                _ => self.start(at, item_claim.spec, item_claim.slots),
             }
         }
         if batch.entries.is_empty() { Ok(()) } else { self.record(&batch.entries) }
@@ -337,20 +337,20 @@ impl Driver<'_> {
         }
         let may_land = shared.unsure_on == self.run.head().commit;
         let unsure = std::mem::take(&mut shared.unsure);
-        let (held, late): (Vec<_>, Vec<_>) =
+        let (current, late): (Vec<_>, Vec<_>) =
             unsure.into_iter().partition(|(at, unsure)| self.holds(*at, unsure.spec.attempt));
-        self.keep_ahead(held);
-        if let Some(shared) = self.shared.as_mut().filter(|_| may_land) {
-            shared.unsure.extend(late);
+        self.keep_ahead(current);
+        if let Some(sharing) = self.shared.as_mut().filter(|_| may_land) {
+            sharing.unsure.extend(late);
         }
-        let kept: BTreeSet<ItemIndex> = match &self.shared {
-            Some(shared) => shared.unsure.keys().chain(shared.ahead.keys()).copied().collect(),
+        let claimed: BTreeSet<ItemIndex> = match &self.shared {
+            Some(sharing) => sharing.unsure.keys().chain(sharing.ahead.keys()).copied().collect(),
             None => BTreeSet::new(),
         };
         let ended: BTreeSet<ItemIndex> = self.ended.iter().map(|finished| finished.at).collect();
-        let is_known = |at: &ItemIndex| self.running.contains_key(at) || kept.contains(at) || ended.contains(at);
-        let lost: Vec<ItemIndex> =
-            self.run.state.items.indices().filter(|at| self.is_ours(*at) && !is_known(at)).collect();
+        let own = self.run.state.items.indices().filter(|at| self.is_ours(*at));
+        let unknown = own.filter(|at| !(claimed.contains(at) || ended.contains(at)));
+        let lost: Vec<ItemIndex> = unknown.filter(|at| !self.running.contains_key(at)).collect();
         if lost.is_empty() {
             return Ok(());
         }

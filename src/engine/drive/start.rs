@@ -4,7 +4,7 @@ use tokio::sync::watch;
 
 use crate::engine::attempt::spec::AttemptSpec;
 use crate::engine::attempt::{self, AttemptResult, Ended, Verdict};
-use crate::engine::finished::Finished;
+use crate::engine::finished_attempt::FinishedAttempt;
 use crate::engine::slots::HeldSlots;
 use crate::model::item_index::ItemIndex;
 
@@ -45,7 +45,7 @@ impl Driver<'_> {
                 ended.result.forget_times();
             }
             // This fails only if the driver is being dropped.
-            let _ = reports.send(Finished::take_over(&store, at, ended));
+            let _ = reports.send(FinishedAttempt::take_over(&store, at, ended));
         });
     }
 }

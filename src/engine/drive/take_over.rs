@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::engine::beat::beat_ref;
+use crate::engine::end_entries::Batch;
 use crate::engine::event::Progress;
-use crate::engine::outcome::Batch;
 use crate::engine::silence::{Sight, Silence};
 use crate::git::tip::Move;
 use crate::ledger::beat;
@@ -52,21 +52,21 @@ impl Driver<'_> {
     pub(super) fn observe(&mut self) -> Result<(), Error> {
         let longest = self.poll() * 2;
         self.tell_beats();
-        let mut held: BTreeMap<DriverId, bool> = BTreeMap::new();
+        let mut holders: BTreeMap<DriverId, bool> = BTreeMap::new();
         for at in self.run.state.items.indices() {
             if let Some(holder) = &self.run.state.items[at].holder {
                 let key = self.run.state.keys.dispatcher(&self.run.state.graph.item(at).id);
                 let is_dismissed = key.is_some_and(|key| !self.run.state.keys.knows(key));
-                *held.entry(holder.driver.clone()).or_default() |= is_dismissed;
+                *holders.entry(holder.driver.clone()).or_default() |= is_dismissed;
             }
         }
         let (Some(shared), Some(via)) = (&mut self.shared, self.run.via()) else { return Ok(()) };
-        held.remove(&shared.identity.id);
-        shared.silences.retain(|driver, _| held.contains_key(driver));
+        holders.remove(&shared.identity.id);
+        shared.silences.retain(|driver, _| holders.contains_key(driver));
         let Some(read) = via.last_read() else { return Ok(()) };
         let (own_beats, heartbeat, times) = (shared.beats.accepted(), shared.heartbeat(), shared.times);
         let mut due = Vec::new();
-        for (driver, is_dismissed) in held {
+        for (driver, is_dismissed) in holders {
             let value = via.value(&driver);
             let sight = Sight { read, beat: via.beat(&driver), entry: via.heard(&driver), own_beats };
             let silence = shared.silences.entry(driver.clone()).or_insert_with(|| Silence::new(sight));
@@ -103,12 +103,12 @@ impl Driver<'_> {
             ..Beat::new(run.clone(), first, victim.clone(), writer.clock.now())
         };
         let (oid, _kept) = beat::write(&writer, value, &fence).map_err(Error::Fence)?;
-        let fence = Move { name: beat_ref(&run, victim), old: value, new: Some(oid) };
+        let beat_move = Move { name: beat_ref(&run, victim), old: value, new: Some(oid) };
         self.run.stage(&entries)?;
-        let taken = self.run.publish_with(&[fence])?;
-        if let Some(links) = taken {
-            if let Some(shared) = &mut self.shared {
-                shared.silences.remove(victim);
+        let published = self.run.publish_with(&[beat_move])?;
+        if let Some(links) = published {
+            if let Some(sharing) = &mut self.shared {
+                sharing.silences.remove(victim);
             }
             let words =
                 if because == Because::Silent { format!(", silent for {} s", silent.as_secs()) } else { String::new() };

@@ -24,20 +24,19 @@ pub(crate) async fn drive(
 ) -> Result<Settled, Error> {
     let _lock = RunLock::take(&run.store().common_dir(), run.id())?;
     let transcripts = joining.as_mut().and_then(|joining| joining.transcripts.take()).map(TranscriptPush::start);
-    let warnings = || transcripts.iter().flat_map(TranscriptPush::warnings);
-    let mut tell_both = |progress: Progress<'_>| {
-        warnings().for_each(|warning| tell(Progress::Note(warning)));
+    let result = Box::pin(drive_locked(run, machine, joining, interrupt, &mut |progress: Progress<'_>| {
+        transcripts.iter().flat_map(TranscriptPush::warnings).for_each(|warning| tell(Progress::Note(warning)));
         tell(progress);
-    };
-    let result = Box::pin(drive_locked(run, machine, joining, interrupt, &mut tell_both)).await;
+    }))
+    .await;
     let Some(mut transcripts) = transcripts else { return result };
     // Other runs of this process are driven meanwhile.
     let last_push = tokio::task::spawn_blocking(move || {
         transcripts.finish();
         transcripts
     });
-    if let Ok(transcripts) = last_push.await {
-        transcripts.warnings().for_each(|warning| tell(Progress::Note(warning)));
+    if let Ok(pushed) = last_push.await {
+        pushed.warnings().for_each(|warning| tell(Progress::Note(warning)));
     }
     result
 }

@@ -2,14 +2,14 @@
 
 use crate::engine::attempt;
 use crate::engine::event::Progress;
-use crate::engine::finished::Finished;
+use crate::engine::finished_attempt::FinishedAttempt;
 use crate::model::causes::in_words;
 
 use super::Driver;
 
 impl Driver<'_> {
     /// Recycles or removes worktrees, except those with work that is neither recorded nor salvaged.
-    pub(super) fn dispose(&mut self, ended: Vec<Finished>, recorded: bool, filed: bool) {
+    pub(super) fn dispose(&mut self, ended: Vec<FinishedAttempt>, recorded: bool, filed: bool) {
         for finished in ended {
             let Some(workspace) = finished.spent else { continue };
             if recorded || (filed && finished.result.worktree.as_ref().is_some_and(|left| left.saved)) {

@@ -34,31 +34,33 @@ impl<'a> Search<'a> {
         env: &'a BTreeMap<String, OsString>,
         by: Option<&'a Confinement>,
     ) -> Self {
-        let variable = |name| own.get(name).or_else(|| env.get(name));
-        Self { path: variable("PATH"), home: variable("HOME"), by }
+        Self {
+            path: own.get("PATH").or_else(|| env.get("PATH")),
+            home: own.get("HOME").or_else(|| env.get("HOME")),
+            by,
+        }
     }
 
     /// Returns the program of a command. Of a configured line for the shell, that is the first word
     /// if it names a program, otherwise the shell.
     pub(super) fn program(&self, argv: &[String], is_line_configured: bool) -> Option<PathBuf> {
         let word = line_of(argv, is_line_configured).and_then(first_word);
-        let named = word.and_then(|word| self.named(word));
-        named.or_else(|| self.find(argv.first()?))
+        let configured = word.and_then(|word| self.resolve_word(word));
+        configured.or_else(|| self.find(argv.first()?))
     }
 
     /// Returns the interpreter that the text after `#!` names, through `env` as well.
     pub(super) fn interpreter(&self, line: &str) -> Option<PathBuf> {
         let mut words = line.split_ascii_whitespace();
-        let named = words.next()?;
-        if Path::new(named).file_name() != Some(OsStr::new("env")) {
-            return self.find(named);
+        let word = words.next()?;
+        if Path::new(word).file_name() != Some(OsStr::new("env")) {
+            return self.find(word);
         }
-        let is_program = |word: &&str| !word.starts_with('-') && !word.contains('=');
-        self.find(words.find(is_program)?)
+        self.find(words.find(|argument| !argument.starts_with('-') && !argument.contains('='))?)
     }
 
     /// Returns the program that a word of a shell line names.
-    fn named(&self, word: &str) -> Option<PathBuf> {
+    fn resolve_word(&self, word: &str) -> Option<PathBuf> {
         match word.strip_prefix("~/") {
             Some(below) => self.executable(Path::new(self.home?).join(below)),
             None => self.find(word),
@@ -79,18 +81,25 @@ impl<'a> Search<'a> {
 
     /// Returns the path if it is absolute and an executable file that the worker sees.
     fn executable(&self, path: PathBuf) -> Option<PathBuf> {
-        let is_file = |path: &PathBuf| {
-            let meta = std::fs::metadata(path);
-            meta.is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-        };
-        let sees = |path: &Path| {
-            let real = std::fs::canonicalize(path);
-            self.by.is_none_or(|by| real.is_ok_and(|real| !by.hides(&real)))
-        };
         // A link is seen in its own folder.
-        let is_shown = |path: &PathBuf| sees(path) && path.parent().is_some_and(sees);
-        Some(path).filter(|path| path.is_absolute() && is_file(path) && is_shown(path))
+        Some(path).filter(|path| {
+            path.is_absolute()
+                && is_executable(path)
+                && (self.sees(path) && path.parent().is_some_and(|path| self.sees(path)))
+        })
     }
+
+    /// Returns true if workers see a path.
+    fn sees(&self, path: &Path) -> bool {
+        let real = std::fs::canonicalize(path);
+        self.by.is_none_or(|by| real.is_ok_and(|real| !by.hides(&real)))
+    }
+}
+
+/// Returns true for a file that may be executed.
+fn is_executable(path: &PathBuf) -> bool {
+    let meta = std::fs::metadata(path);
+    meta.is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 /// Returns true if a program of this name or absolute path is there for a worker that nothing
@@ -116,7 +125,7 @@ pub(in crate::engine) fn missing<'c>(command: &'c Resolved, env: &BTreeMap<Strin
     }
     let name = name_of(&command.argv, is_configured)?;
     let is_elsewhere = name.starts_with(['/', '~']) || !name.contains('/');
-    (is_elsewhere && search.named(name).is_none()).then_some(name)
+    (is_elsewhere && search.resolve_word(name).is_none()).then_some(name)
 }
 
 /// Returns the configured line that a command gives to the shell.
@@ -141,10 +150,10 @@ fn first_word(line: &str) -> Option<&str> {
     if word == "exec" {
         word = words.next()?;
     }
-    let is_plain = |c: char| c.is_alphanumeric() || "_-./+@:%,".contains(c);
     let spelled = word.strip_prefix("~/").unwrap_or(word);
     let is_shells = SHELL_WORDS.contains(&word);
-    (!word.starts_with('-') && !is_shells && spelled.chars().all(is_plain)).then_some(word)
+    (!word.starts_with('-') && !is_shells && spelled.chars().all(|c| c.is_alphanumeric() || "_-./+@:%,".contains(c)))
+        .then_some(word)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::git::store::Store;
 use crate::model::causes::in_words;
 use crate::model::confinement::{NONE, Network};
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Event, InputRef, Product};
+use crate::model::entry::{Event, InputRef};
 use crate::model::item_index::ItemIndex;
 use crate::model::manifest::Manifest;
 use crate::model::name::FilePath;
@@ -62,7 +62,7 @@ impl Ready {
             schema: SCHEMA.to_owned(),
             repository: place_of(store),
             worktrees: machine.host.settings.clone(),
-            claim: Digest::of(&recorded.canonical()),
+            claim: Digest::compute(&recorded.canonical()),
             run: run.run.clone(),
             base,
             item: item.id.clone(),
@@ -96,7 +96,7 @@ impl Ready {
     }
 
     /// Returns the commands as the user confirms them.
-    pub(super) fn shown(&self, recorded: &Manifest) -> Shown {
+    pub(super) fn describe(&self, recorded: &Manifest) -> Shown {
         let by = self.job.confinement.as_ref();
         Shown {
             item: self.job.spec.item.clone(),
@@ -155,25 +155,25 @@ fn inputs(run: &VerifiedRun, refs: &BTreeMap<FilePath, InputRef>) -> Result<BTre
     }
     known.extend(run.state.submitted.imports.values().map(|import| (import.product.sha256, import.product.oid)));
     known.extend(run.state.submitted.artifacts.values().map(|sealed| (sealed.sha256, sealed.oid)));
-    let blob = |(key, input): (&FilePath, &InputRef)| {
-        let oid = known.get(&input.digest).ok_or_else(|| format!("the input {key} is not in this repository"))?;
-        Ok((key.clone(), Blob { oid: *oid, sha256: input.digest }))
-    };
-    refs.iter().map(blob).collect()
+    refs.iter()
+        .map(|(key, input)| {
+            let oid = known.get(&input.digest).ok_or_else(|| format!("the input {key} is not in this repository"))?;
+            Ok((key.clone(), Blob { oid: *oid, sha256: input.digest }))
+        })
+        .collect()
 }
 
 /// Returns the products of an item. A document is written where the item left it.
 fn products(run: &VerifiedRun, at: ItemIndex) -> Recorded {
     let item = run.state.graph.item(at);
     let mut recorded = Recorded::default();
-    let pair = |product: &Product| (product.oid, product.sha256);
     for (key, product) in &run.state.items[at].products {
         match key {
-            ProductKey::Patch => recorded.patch = Some(pair(product)),
-            ProductKey::Output(path) => drop(recorded.outputs.insert(path.clone(), pair(product))),
+            ProductKey::Patch => recorded.patch = Some((product.oid, product.sha256)),
+            ProductKey::Output(path) => drop(recorded.outputs.insert(path.clone(), (product.oid, product.sha256))),
             ProductKey::Document(name) => {
                 let declared = item.documents().find(|declared| declared.name == *name);
-                recorded.outputs.extend(declared.map(|declared| (declared.path, pair(product))));
+                recorded.outputs.extend(declared.map(|declared| (declared.path, (product.oid, product.sha256))));
             }
         }
     }

@@ -80,8 +80,8 @@ impl Decided {
             secret_env: settings.secret_env.iter().map(|secret| secret.name.clone()).collect(),
         };
         let (check, timeout) = (recording.check.clone().or_else(|| settings.verify.clone()), settings.timeout);
-        let config = sealed.configure(repository, settings, true)?;
-        Ok(Self { sealed, check, timeout, config, agent })
+        let own_config = sealed.configure(repository, settings, true)?;
+        Ok(Self { sealed, check, timeout, config: own_config, agent })
     }
 }
 
@@ -101,11 +101,6 @@ impl Sealed {
         if self.held_out && today.held_out.is_none() {
             return Err(Error::HeldOut);
         }
-        let secret = |name: &String| {
-            let configured = today.secret_env.iter().find(|secret| secret.name == *name).cloned();
-            let key = format!("the recording's {RECORDED}.secretEnv");
-            configured.unwrap_or_else(|| SecretEnv { name: name.clone(), source: SecretSource::Environment, key })
-        };
         Ok(Executor {
             verify: None,
             on_verify_fail: Some(self.on_verify_fail),
@@ -116,7 +111,22 @@ impl Sealed {
             verify_in: Some(self.verify_in),
             timeout: None,
             pass_env: if grants { self.pass_env.iter().cloned().collect() } else { today.pass_env.clone() },
-            secret_env: if grants { self.secret_env.iter().map(secret).collect() } else { today.secret_env.clone() },
+            secret_env: if grants {
+                self.secret_env
+                    .iter()
+                    .map(|name| {
+                        let configured = today.secret_env.iter().find(|secret| secret.name == *name).cloned();
+                        let key = format!("the recording's {RECORDED}.secretEnv");
+                        configured.unwrap_or_else(|| SecretEnv {
+                            name: name.clone(),
+                            source: SecretSource::Environment,
+                            key,
+                        })
+                    })
+                    .collect()
+            } else {
+                today.secret_env.clone()
+            },
             sandbox: Some(self.sandbox),
             network: Some(self.network),
             home: Some(self.home),

@@ -32,11 +32,10 @@ pub(super) struct Recorded<'r> {
 pub(super) fn name_for(repository: &Repository, given: Option<&String>, command: &[String]) -> Option<String> {
     let program = command.first().map(String::as_str).unwrap_or_default();
     // A program of the repository is no known agent by its name alone.
-    let of_program = || {
+    given.cloned().or_else(|| {
         let preset = if is_in_work_tree(repository, program) { None } else { Preset::of_program(program) };
         preset.map(|(name, _)| name.to_owned())
-    };
-    given.cloned().or_else(of_program)
+    })
 }
 
 /// Returns the settings of the executor `command` below those of the preset, subagent or executor
@@ -61,15 +60,16 @@ pub(super) fn settings_for(
     settings.command = command.line.map(str::to_owned);
     // A failed check must not cost the work.
     settings.on_verify_fail = settings.on_verify_fail.or(Some(OnVerifyFail::Keep));
-    settings.preset = preset.map(|(name, _)| name.clone());
+    settings.preset = preset.map(|(preset_name, _)| preset_name.clone());
     settings.sandbox = sandbox.or(settings.sandbox);
     let preset = preset.filter(|_| grants);
-    let needs = preset.map(|(name, preset)| grant(repository, &mut settings, name, preset));
+    let needs = preset.map(|(preset_name, preset)| grant(repository, &mut settings, preset_name, preset));
     if grants {
         // The user names these files, as in a configured line.
-        let named = command.words.iter().map(PathBuf::from);
-        let is_readable = |path: &PathBuf| path.is_absolute() && path.is_file() && !path.starts_with("/proc");
-        settings.readable.extend(named.filter(is_readable));
+        let paths = command.words.iter().map(PathBuf::from);
+        settings
+            .readable
+            .extend(paths.filter(|path| path.is_absolute() && path.is_file() && !path.starts_with("/proc")));
     }
     Ok((settings, needs))
 }

@@ -22,19 +22,21 @@ pub(super) fn read(report: &mut Report, line: &str) {
 /// Adds the numbers of one message: its tokens, and the price of the session so far.
 fn added(before: Usage, numbers: &str) -> Usage {
     let (tokens, price) = numbers.split_once(" Cost: ").unwrap_or((numbers, ""));
-    let of = |what: &str| {
-        let part = tokens.trim_end_matches('.').split(", ").find_map(|part| part.strip_suffix(what));
-        part.and_then(|number| rounded(number.trim()))
-    };
     let message = Usage {
-        input_tokens: of(" sent"),
-        output_tokens: of(" received"),
-        cached_tokens: of(" cache hit"),
+        input_tokens: token_count(tokens, " sent"),
+        output_tokens: token_count(tokens, " received"),
+        cached_tokens: token_count(tokens, " cache hit"),
         cost_usd: None,
     };
     let session = price.split(", ").find_map(|part| part.trim_end_matches('.').strip_suffix(" session"));
-    let price = session.and_then(|text| text.trim().strip_prefix('$')?.parse().ok()).and_then(Dollars::rounded);
-    Usage { cost_usd: price, ..[before, message].into_iter().sum() }
+    let cost = session.and_then(|text| text.trim().strip_prefix('$')?.parse().ok()).and_then(Dollars::rounded);
+    Usage { cost_usd: cost, ..[before, message].into_iter().sum() }
+}
+
+/// Returns the number before a word.
+fn token_count(tokens: &str, what: &str) -> Option<u64> {
+    let part = tokens.trim_end_matches('.').split(", ").find_map(|part| part.strip_suffix(what));
+    part.and_then(|number| rounded(number.trim()))
 }
 
 /// Returns a number of tokens, which aider rounds from 1000 on: `2.3k`, `12k`.

@@ -8,8 +8,10 @@ use crate::repository::config::{MessageRule, TokenRule};
 
 /// Applies each rule that fits a message.
 pub(super) fn read(report: &mut Report, rules: &[MessageRule], message: &Value) {
-    let fits = |rule: &&MessageRule| rule.when.iter().all(|(at, pattern)| fits(message.pointer(at), pattern));
-    rules.iter().filter(fits).for_each(|rule| apply(report, rule, message));
+    rules
+        .iter()
+        .filter(|rule| rule.when.iter().all(|(at, pattern)| fits(message.pointer(at), pattern)))
+        .for_each(|rule| apply(report, rule, message));
 }
 
 /// Returns true if a value is the pattern, or begins with it if it ends with `*`. An empty pattern
@@ -24,24 +26,31 @@ fn fits(value: Option<&Value>, pattern: &str) -> bool {
 }
 
 fn apply(report: &mut Report, rule: &MessageRule, message: &Value) {
-    let value = |at: &Option<String>| message.pointer(at.as_deref()?);
-    let text = |at: &Option<String>| value(at)?.as_str().map(str::to_owned);
-    report.model = text(&rule.model).or(report.model.take());
-    let session = if rule.session.is_some() { text(&rule.session) } else { report.session.clone() };
+    report.model = text_at(message, rule.model.as_deref()).or(report.model.take());
+    let session =
+        if rule.session.is_some() { text_at(message, rule.session.as_deref()) } else { report.session.clone() };
     if rule.usage.is_empty() {
         report.session = session.or(report.session.take());
     } else {
-        let price = value(&rule.cost).and_then(Value::as_f64).and_then(Dollars::rounded);
+        let price = value_at(message, rule.cost.as_deref()).and_then(Value::as_f64).and_then(Dollars::rounded);
         let usage = Usage { cost_usd: price, ..tokens(report, rule, message) };
-        let denials = value(&rule.denials).and_then(Value::as_array).map(|all| all.len() as u64);
+        let denials = value_at(message, rule.denials.as_deref()).and_then(Value::as_array).map(|all| all.len() as u64);
         report.record(session.as_deref(), Session { usage, denials });
         report.error = None;
     }
     if !rule.error.is_empty() {
         let mut texts = rule.error.iter().filter_map(|at| message.pointer(at)?.as_str());
-        let text = texts.find(|text| !text.is_empty());
-        report.error = Some(text.unwrap_or("no reason is given").to_owned());
+        let reason = texts.find(|candidate| !candidate.is_empty());
+        report.error = Some(reason.unwrap_or("no reason is given").to_owned());
     }
+}
+
+fn value_at<'v>(message: &'v Value, at: Option<&str>) -> Option<&'v Value> {
+    message.pointer(at?)
+}
+
+fn text_at(message: &Value, at: Option<&str>) -> Option<String> {
+    value_at(message, at)?.as_str().map(str::to_owned)
 }
 
 /// Returns the tokens by the first token rule whose object is there and not empty. Takes the model
@@ -49,16 +58,19 @@ fn apply(report: &mut Report, rule: &MessageRule, message: &Value) {
 fn tokens(report: &mut Report, rule: &MessageRule, message: &Value) -> Usage {
     let mut found = rule.usage.iter().filter_map(|rule| Some((rule, message.pointer(&rule.at)?)));
     let found = found.find(|(_, value)| value.as_object().is_some_and(|object| !object.is_empty()));
-    let Some((rule, value)) = found else { return Usage::default() };
-    let Some(object) = value.as_object().filter(|_| rule.each) else { return of_object(rule, value) };
-    let is_used = |model: &Value| of_object(rule, model).output_tokens.is_some_and(|tokens| tokens > 0);
-    let used: Vec<&str> = object.iter().filter(|(_, model)| is_used(model)).map(|(name, _)| name.as_str()).collect();
-    if rule.names && !used.is_empty() {
+    let Some((usage_rule, value)) = found else { return Usage::default() };
+    let Some(object) = value.as_object().filter(|_| usage_rule.each) else { return of_object(usage_rule, value) };
+    let used: Vec<&str> = object
+        .iter()
+        .filter(|(_, model)| of_object(usage_rule, model).output_tokens.is_some_and(|tokens| tokens > 0))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    if usage_rule.names && !used.is_empty() {
         report.model = Some(used.join(", "));
-    } else if !rule.names && object.len() == 1 && report.model.is_none() {
+    } else if !usage_rule.names && object.len() == 1 && report.model.is_none() {
         report.model = object.keys().next().cloned();
     }
-    object.values().map(|model| of_object(rule, model)).sum()
+    object.values().map(|model| of_object(usage_rule, model)).sum()
 }
 
 fn of_object(rule: &TokenRule, object: &Value) -> Usage {

@@ -48,9 +48,9 @@ fn gemini_cli_reports_its_use() {
     let output = include_str!("../../../tests/fixtures/agents/gemini.jsonl");
     let session = "8a56668c-fb3a-4dd0-9e85-2388a14a36ef";
     assert_claims(&read("gemini", output), Some("stub"), session, usage(8000, 400, 3200, None));
-    let output = include_str!("../../../tests/fixtures/agents/gemini.json");
-    let session = "68a8eeee-2bd4-479f-8d8c-1c68506bd9dd";
-    assert_claims(&read("gemini", output), Some("stub"), session, usage(8000, 400, 3200, None));
+    let gemini_output = include_str!("../../../tests/fixtures/agents/gemini.json");
+    let gemini_session = "68a8eeee-2bd4-479f-8d8c-1c68506bd9dd";
+    assert_claims(&read("gemini", gemini_output), Some("stub"), gemini_session, usage(8000, 400, 3200, None));
 }
 
 #[test]
@@ -65,14 +65,19 @@ fn aider_prints_rounded_numbers() {
     let claims = read("aider", include_str!("../../../tests/fixtures/agents/aider.txt")).claims().unwrap();
     let used = Usage { cached_tokens: None, ..usage(2300, 58, 0, Some("0.0079")) };
     assert_eq!((claims.model.as_deref(), claims.usage), (Some("anthropic/claude-sonnet-4-5"), Some(used)));
-    let line = |tokens: &str| format!("Tokens: {tokens}. Cost: $0.01 message, $0.02 session.\n");
-    let output = line("12k sent, 1.2k cache write, 3k cache hit, 200 received") + &line("1.0k sent, 5 received");
-    let claims = read("aider", &output).claims().unwrap();
-    assert_eq!(claims.usage, Some(usage(13000, 205, 3000, Some("0.02"))));
-    for output in ["Tokens: -1k sent, k received.", "Tokens: 1.5.5k sent, 9e9 received. Cost: $-1 session.", "Tokens:"]
+    let output =
+        aider_line("12k sent, 1.2k cache write, 3k cache hit, 200 received") + &aider_line("1.0k sent, 5 received");
+    let rounded = read("aider", &output).claims().unwrap();
+    assert_eq!(rounded.usage, Some(usage(13000, 205, 3000, Some("0.02"))));
+    for bad_output in
+        ["Tokens: -1k sent, k received.", "Tokens: 1.5.5k sent, 9e9 received. Cost: $-1 session.", "Tokens:"]
     {
-        assert_eq!(read("aider", output).claims(), None, "{output}");
+        assert_eq!(read("aider", bad_output).claims(), None, "{bad_output}");
     }
+}
+
+fn aider_line(tokens: &str) -> String {
+    format!("Tokens: {tokens}. Cost: $0.01 message, $0.02 session.\n")
 }
 
 #[test]
@@ -102,7 +107,7 @@ fn agents_report_the_errors_of_their_service() {
         ),
     ] {
         let report = read(form, output);
-        assert!(report.error.as_ref().is_some_and(|said| said.contains(error)), "{form:?}: {:?}", report.error);
+        assert!(report.error.as_ref().is_some_and(|text| text.contains(error)), "{form:?}: {:?}", report.error);
     }
 }
 
@@ -117,26 +122,29 @@ fn an_error_before_the_end_is_none_if_the_agent_goes_on() {
 
 #[test]
 fn the_latest_numbers_of_each_session_are_added() {
-    let result = |session: &str, price: &str| {
-        format!(
-            r#"{{"type":"result","is_error":false,"session_id":"{session}","total_cost_usd":{price},"usage":{{"input_tokens":10,"output_tokens":1}},"permission_denials":[{{"tool_name":"Bash"}}]}}"#
-        )
-    };
-    let output = [result("a", "0.1"), result("a", "0.2"), result("b", "0.05")].join("\nsome text\n");
+    let output =
+        [claude_result("a", "0.1"), claude_result("a", "0.2"), claude_result("b", "0.05")].join("\nsome text\n");
     let claims = read("claude", &output).claims().unwrap();
     let expected = Usage { cached_tokens: None, ..usage(20, 2, 0, Some("0.25")) };
     assert_eq!(
         (claims.usage, claims.session.as_deref(), claims.permission_denials),
         (Some(expected), Some("b"), Some(2))
     );
-    let thread = |id: &str, tokens: u64| {
-        format!(
-            "{{\"type\":\"thread.started\",\"thread_id\":\"{id}\"}}\n{{\"type\":\"turn.completed\",\"usage\":{{\"input_tokens\":{tokens}}}}}\n"
-        )
-    };
-    let output = thread("a", 5) + &thread("b", 7);
-    let claims = read("codex", &output).claims().unwrap();
-    assert_eq!(claims.usage.unwrap().input_tokens, Some(12));
+    let two_threads = codex_thread("a", 5) + &codex_thread("b", 7);
+    let two_claims = read("codex", &two_threads).claims().unwrap();
+    assert_eq!(two_claims.usage.unwrap().input_tokens, Some(12));
+}
+
+fn codex_thread(id: &str, tokens: u64) -> String {
+    format!(
+        "{{\"type\":\"thread.started\",\"thread_id\":\"{id}\"}}\n{{\"type\":\"turn.completed\",\"usage\":{{\"input_tokens\":{tokens}}}}}\n"
+    )
+}
+
+fn claude_result(session: &str, price: &str) -> String {
+    format!(
+        r#"{{"type":"result","is_error":false,"session_id":"{session}","total_cost_usd":{price},"usage":{{"input_tokens":10,"output_tokens":1}},"permission_denials":[{{"tool_name":"Bash"}}]}}"#
+    )
 }
 
 #[test]
@@ -168,20 +176,15 @@ fn a_line_that_is_too_long_is_skipped() {
     let report = read("claude", &format!("{long}\n{short}\n{long}"));
     assert_eq!(report.claims().unwrap().usage.unwrap().input_tokens, Some(5));
     let block = format!("{{\n{}}}\n{short}\n", "\"x\": 1,\n".repeat(1 << 18));
-    let report = read("claude", &block);
-    assert_eq!(report.claims().unwrap().usage.unwrap().input_tokens, Some(5));
+    let truncated = read("claude", &block);
+    assert_eq!(truncated.claims().unwrap().usage.unwrap().input_tokens, Some(5));
     let deep = format!("{{\"type\":\"result\",\"x\":{}", "[".repeat(1 << 19));
     assert_eq!(read("claude", &deep).claims(), None);
 }
 
 #[test]
 fn sums_stay_within_what_an_entry_can_hold() {
-    let result = |session: &str| {
-        format!(
-            r#"{{"type":"result","session_id":"{session}","usage":{{"input_tokens":9007199254740991,"output_tokens":1}}}}"#
-        )
-    };
-    let output = [result("a"), result("b")].join("\n");
+    let output = [largest_result("a"), largest_result("b")].join("\n");
     let claims = read("claude", &output).claims().unwrap();
     assert_eq!(claims.usage.unwrap(), Usage { output_tokens: Some(2), ..Usage::default() });
     let other = Reported { usage: Some(usage(1, 1, 1, Some("1"))), ..Reported::default() };
@@ -189,4 +192,10 @@ fn sums_stay_within_what_an_entry_can_hold() {
     assert_eq!(both.usage.unwrap(), usage(1, 3, 1, Some("1")));
     assert_eq!(both.session, claims.session);
     assert_eq!(joined(None, Some(claims.clone())), Some(claims));
+}
+
+fn largest_result(session: &str) -> String {
+    format!(
+        r#"{{"type":"result","session_id":"{session}","usage":{{"input_tokens":9007199254740991,"output_tokens":1}}}}"#
+    )
 }

@@ -41,9 +41,9 @@ fn is_like(path: &[u8], pattern: &[u8]) -> bool {
             }
             Some(byte) if *byte == b'?' || *byte == path[at] => (at, of) = (at + 1, of + 1),
             _ => match &mut star {
-                Some((begun, taken)) => {
-                    *taken += 1;
-                    (at, of) = (*taken, *begun + 1);
+                Some((begun, position)) => {
+                    *position += 1;
+                    (at, of) = (*position, *begun + 1);
                 }
                 None => return false,
             },

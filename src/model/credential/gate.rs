@@ -87,13 +87,13 @@ impl Gate {
 
     /// Starts checking a file, including its name.
     pub fn scan<'g>(&'g self, file: &str) -> Result<Scan<'g>, Secret> {
-        let shown = redact(file).into_owned();
+        let label = redact(file).into_owned();
         if let Some((_, shape)) = self.first(file, file.as_bytes(), false) {
-            let shown = if shape == GIVEN { "a file whose name has the secret".to_owned() } else { shown };
-            return Err(Secret { file: shown, line: None, shape });
+            let label = if shape == GIVEN { "a file whose name has the secret".to_owned() } else { label };
+            return Err(Secret { file: label, line: None, shape });
         }
         let overlap = OVERLAP.max(self.values.longest());
-        Ok(Scan { gate: self, file: file.to_owned(), shown, pending: Vec::new(), line: 1, overlap })
+        Ok(Scan { gate: self, file: file.to_owned(), label, pending: Vec::new(), line: 1, overlap })
     }
 
     /// Returns the position and shape of the first secret; in an open text, ignores a match at its
@@ -119,7 +119,7 @@ impl Gate {
 pub struct Scan<'g> {
     gate: &'g Gate,
     file: String,
-    shown: String,
+    label: String,
     pending: Vec<u8>,
     /// The line number of the pending bytes.
     line: u64,
@@ -155,7 +155,7 @@ impl Scan<'_> {
     fn check_buffer(&mut self, open: bool) -> Result<(), Secret> {
         let Some((at, shape)) = self.gate.first(&self.file, &self.pending, open) else { return Ok(()) };
         self.drop(at);
-        Err(Secret { file: self.shown.clone(), line: Some(self.line), shape })
+        Err(Secret { file: self.label.clone(), line: Some(self.line), shape })
     }
 
     fn drop(&mut self, upto: usize) {

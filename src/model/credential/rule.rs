@@ -130,7 +130,7 @@ impl Exception {
             let secret = secret();
             checks.push(self.stop_words.iter().any(|word| secret.contains(word.as_str())));
         }
-        if self.all { !checks.is_empty() && checks.iter().all(|held| *held) } else { checks.contains(&true) }
+        if self.all { !checks.is_empty() && checks.iter().all(|is_met| *is_met) } else { checks.contains(&true) }
     }
 }
 
@@ -141,8 +141,8 @@ fn any(patterns: &[Pattern], text: &[u8]) -> bool {
 impl Rule {
     /// Adds the matches that begin in a part of a text.
     pub(super) fn find(&self, text: &[u8], part: Range<usize>, path: Option<&str>, add: &mut dyn FnMut(Range<usize>)) {
-        if let Some(wanted) = &self.path
-            && !path.is_some_and(|path| wanted.get().is_match(path.as_bytes()))
+        if let Some(pattern) = &self.path
+            && !path.is_some_and(|path| pattern.get().is_match(path.as_bytes()))
         {
             return;
         }
@@ -152,10 +152,9 @@ impl Rule {
             && let Some(captures) = self.pattern.get().captures_at(text, from)
         {
             let whole = captures.get(0).expect("a match has a whole").range();
-            let first = || captures.iter().skip(1).flatten().next();
             let secret = match self.group {
                 Some(group) => captures.get(group),
-                None => first().or_else(|| captures.get(0)),
+                None => captures.iter().skip(1).flatten().next().or_else(|| captures.get(0)),
             };
             // The text after a secret may precede the next one.
             from = secret.map_or(whole.end, |secret| secret.end()).max(whole.start + 1);
@@ -180,6 +179,10 @@ pub(super) fn entropy(bytes: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
     bytes.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
     let all = f64::from(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
-    let share = |count: &u32| f64::from(*count) / all;
-    counts.iter().filter(|count| **count > 0).map(|count| -share(count) * share(count).log2()).sum()
+    counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(|count| f64::from(*count) / all)
+        .map(|share| -share * share.log2())
+        .sum()
 }

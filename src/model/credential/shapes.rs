@@ -127,8 +127,7 @@ fn is_placeholder(secret: &[u8]) -> bool {
 
 /// Excludes words of code and prose.
 fn is_password(secret: &[u8]) -> bool {
-    let odd = |byte: &u8| byte.is_ascii_digit() || b"!@#%^*+?~".contains(byte);
-    secret.iter().any(odd)
+    secret.iter().any(|byte| byte.is_ascii_digit() || b"!@#%^*+?~".contains(byte))
         && secret.iter().any(u8::is_ascii_alphanumeric)
         && !is_placeholder(secret)
         && !is_digest(secret)
@@ -143,7 +142,7 @@ fn is_opaque(secret: &[u8]) -> bool {
 
 /// Matches identifiers: hexadecimal hashes, UUIDs, and digests with their algorithm.
 fn is_digest(secret: &[u8]) -> bool {
-    let hex = |part: &[u8]| part.iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b'-');
-    let named = [b"sha1-".as_slice(), b"sha256", b"sha384", b"sha512", b"SHA256", b"md5"];
-    (secret.len() >= 32 && hex(secret)) || named.iter().any(|name| secret.starts_with(name))
+    let prefixes = [b"sha1-".as_slice(), b"sha256", b"sha384", b"sha512", b"SHA256", b"md5"];
+    (secret.len() >= 32 && secret.iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b'-'))
+        || prefixes.iter().any(|name| secret.starts_with(name))
 }

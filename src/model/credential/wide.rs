@@ -65,8 +65,8 @@ mod tests {
             let found = Wide::find(&text);
             assert_eq!(found.text, [word.as_bytes(), b"\0"].concat(), "{text:?}");
             let place = found.original(2..6);
-            let seen: Vec<u8> = text[place].iter().copied().filter(|byte| *byte != 0).collect();
-            assert_eq!(seen, b"word", "{text:?}");
+            let letters: Vec<u8> = text[place].iter().copied().filter(|byte| *byte != 0).collect();
+            assert_eq!(letters, b"word", "{text:?}");
         }
         for text in
             [&b"no NUL at all"[..], b"", b"\0", b"a\0b\0c", &[0; 64], b"\x7fELF\0\0\0\0names\0of\0symbols\0here\0"]

@@ -49,11 +49,13 @@ pub fn check_out_submodule(path: &str, commit: &Oid) -> String {
 
 /// Local changes prevent a checkout, and index flags hide them from `git stash`.
 pub fn unmark_and_stash(skipped: &[PathBuf], assumed: &[PathBuf]) -> Hint {
-    let unmark = |flag: &str, files: &[PathBuf]| {
-        let files: Vec<String> = files.iter().map(|file| quoted(&file.display().to_string())).collect();
-        (!files.is_empty()).then(|| format!("git update-index {flag} -- {} && ", files.join(" ")))
-    };
     let unmarked = [unmark("--no-skip-worktree", skipped), unmark("--no-assume-unchanged", assumed)];
     let line = format!("{}{}", unmarked.into_iter().flatten().collect::<String>(), stash());
     Hint::new("unmark_and_stash", &[], line)
+}
+
+/// Returns the command that changes a flag of files in the index.
+fn unmark(flag: &str, files: &[PathBuf]) -> Option<String> {
+    let files: Vec<String> = files.iter().map(|file| quoted(&file.display().to_string())).collect();
+    (!files.is_empty()).then(|| format!("git update-index {flag} -- {} && ", files.join(" ")))
 }

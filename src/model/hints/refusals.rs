@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::sharing::asked;
+use super::sharing::requested_names;
 use super::{Hint, Parts, quoted};
 
 hints! {
@@ -52,7 +52,7 @@ pub fn hidden(remote: impl fmt::Display, names: Option<&[String]>) -> Hint {
 
 /// The refs are protected; `names` is what was pushed, or empty for all.
 pub fn protected(remote: impl fmt::Display, names: Option<&[String]>) -> Hint {
-    let (remote, what) = (remote.to_string(), asked(names));
+    let (remote, what) = (remote.to_string(), requested_names(names));
     let about = [remote.as_str()];
     let remote = quoted(&remote);
     let line = format!(
@@ -62,7 +62,7 @@ pub fn protected(remote: impl fmt::Display, names: Option<&[String]>) -> Hint {
 }
 
 fn as_branch(name: &'static str, remote: &dyn fmt::Display, names: Option<&[String]>, why: &str) -> Hint {
-    let (remote, what) = (remote.to_string(), asked(names));
+    let (remote, what) = (remote.to_string(), requested_names(names));
     let about = [remote.as_str()];
     let line = format!("git handoff push {} {what} --as-branch handoff   # {why}", quoted(&remote));
     Hint::new(name, &about, line)

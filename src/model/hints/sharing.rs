@@ -28,7 +28,7 @@ hints! {
 /// Another process is changing a ref of the remote, or died; `names` is what was pushed, or empty
 /// for all.
 pub fn push_again(remote: impl fmt::Display, names: Option<&[String]>) -> Hint {
-    let (remote, what) = (remote.to_string(), asked(names));
+    let (remote, what) = (remote.to_string(), requested_names(names));
     let about = [remote.as_str()];
     let remote = quoted(&remote);
     let line = format!(
@@ -40,13 +40,13 @@ pub fn push_again(remote: impl fmt::Display, names: Option<&[String]>) -> Hint {
 /// Only another key can write the logs of these runs and threads; `file` is the key's, if found.
 pub fn push_with(file: Option<&str>, remote: Option<&str>, names: &[String]) -> Hint {
     let setting = file.map_or_else(|| "KEY-FILE".to_owned(), quoted);
-    let (to, what) = (remote.map_or_else(|| "REMOTE".to_owned(), quoted), asked(Some(names)));
+    let (to, what) = (remote.map_or_else(|| "REMOTE".to_owned(), quoted), requested_names(Some(names)));
     let about: Vec<&str> = remote.into_iter().chain(names.iter().map(String::as_str)).collect();
     Hint::new("push_with", &about, format!("git -c handoff.signingKey={setting} handoff push {to} {what}"))
 }
 
 /// Formats the arguments to repeat the same command.
-pub(super) fn asked(names: Option<&[String]>) -> String {
+pub(super) fn requested_names(names: Option<&[String]>) -> String {
     names
         .map_or_else(|| "--all".to_owned(), |names| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(" "))
 }

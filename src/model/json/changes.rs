@@ -48,7 +48,7 @@ pub struct Change {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
     /// The listed ones.
-    pub told: Vec<Change>,
+    pub listed: Vec<Change>,
     /// The number of others.
     pub more: usize,
     bytes: usize,
@@ -60,11 +60,11 @@ impl Changes {
         if old.len().max(new.len()) > MOST_READ {
             return None;
         }
-        Some(Self::of(&parse(old).ok()?, &parse(new).ok()?))
+        Some(Self::from_values(&parse(old).ok()?, &parse(new).ok()?))
     }
 
     /// Compares two values.
-    pub fn of(old: &Value, new: &Value) -> Self {
+    pub fn from_values(old: &Value, new: &Value) -> Self {
         let mut changes = Self::default();
         changes.compare("", Some(old), Some(new));
         changes
@@ -85,15 +85,17 @@ impl Changes {
             (Some(_), None) => Kind::Removed,
             (None, None) => return,
         };
-        let length = |value: Option<&Value>| value.map_or(0, |value| value.to_string().len());
-        let bytes = self.bytes + pointer.len() + length(old) + length(new);
+        let bytes = self.bytes
+            + pointer.len()
+            + old.map_or(0, |old| old.to_string().len())
+            + new.map_or(0, |new| new.to_string().len());
         // The listed ones are the first, without gaps.
-        if self.more > 0 || self.told.len() == MOST_CHANGES || bytes > MOST_BYTES {
+        if self.more > 0 || self.listed.len() == MOST_CHANGES || bytes > MOST_BYTES {
             self.more += 1;
             return;
         }
         self.bytes = bytes;
-        self.told.push(Change { pointer: pointer.to_owned(), kind, before: old.cloned(), after: new.cloned() });
+        self.listed.push(Change { pointer: pointer.to_owned(), kind, before: old.cloned(), after: new.cloned() });
     }
 
     fn objects(&mut self, pointer: &str, old: &Map<String, Value>, new: &Map<String, Value>) {
@@ -107,7 +109,7 @@ impl Changes {
     /// Formats the changes, with truncated values.
     pub fn lines(&self) -> Vec<String> {
         let more = (self.more > 0).then(|| format!("… and {} more", self.more));
-        self.told.iter().map(Change::line).chain(more).collect()
+        self.listed.iter().map(Change::line).chain(more).collect()
     }
 }
 
@@ -117,16 +119,17 @@ const MOST_LETTERS: usize = 200;
 impl Change {
     fn line(&self) -> String {
         let pointer = if self.pointer.is_empty() { "\"\"".to_owned() } else { cut(self.pointer.clone()) };
-        let shown = |value: &Option<Value>| {
-            value.as_ref().map_or_else(String::new, |value| cut(printable::json(&value.to_string())))
-        };
-        let (before, after) = (shown(&self.before), shown(&self.after));
+        let (before, after) = (cut_value(self.before.as_ref()), cut_value(self.after.as_ref()));
         match self.kind {
             Kind::Added => format!("+ {pointer}  {after}"),
             Kind::Removed => format!("- {pointer}  {before}"),
             Kind::Changed => format!("~ {pointer}  {before} -> {after}"),
         }
     }
+}
+
+fn cut_value(value: Option<&Value>) -> String {
+    value.map_or_else(String::new, |value| cut(printable::json(&value.to_string())))
 }
 
 /// Truncates a text for a line.

@@ -51,12 +51,16 @@ impl<'t> Decimal<'t> {
     }
 
     fn compare_magnitude(&self, other: &Self) -> Ordering {
-        let length = |of: &Self| of.whole.len() + of.fraction.len() - of.zeros;
-        let most = length(self).max(length(other));
-        let padded = |of| Self::digits(of).chain(std::iter::repeat(b'0')).take(most);
+        let most = (self.whole.len() + self.fraction.len() - self.zeros)
+            .max(other.whole.len() + other.fraction.len() - other.zeros);
         match (self.sign(), other.sign()) {
             (0, 0) => Ordering::Equal,
-            _ => self.point.cmp(&other.point).then_with(|| padded(self).cmp(padded(other))),
+            _ => self.point.cmp(&other.point).then_with(|| {
+                Self::digits(self)
+                    .chain(std::iter::repeat(b'0'))
+                    .take(most)
+                    .cmp(Self::digits(other).chain(std::iter::repeat(b'0')).take(most))
+            }),
         }
     }
 }

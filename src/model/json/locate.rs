@@ -13,10 +13,12 @@ const ELSEWHERE: &str = "queue.";
 /// Finds the line and item of each problem. A missing value has the line of its parent. An invalid
 /// document is read as far as possible.
 pub(crate) fn locate(bytes: &[u8], problems: &mut [Problem]) {
-    let here = |problem: &&mut Problem| !problem.path.is_empty() && !problem.path.starts_with(ELSEWHERE);
-    let wanted: Vec<&mut Problem> = problems.iter_mut().filter(here).collect();
-    if !wanted.is_empty() {
-        let mut scan = Scan { bytes, at: 0, line: 1, wanted };
+    let unlocated: Vec<&mut Problem> = problems
+        .iter_mut()
+        .filter(|problem| !problem.path.is_empty() && !problem.path.starts_with(ELSEWHERE))
+        .collect();
+    if !unlocated.is_empty() {
+        let mut scan = Scan { bytes, at: 0, line: 1, unlocated };
         let _ = scan.value(&JsonPath::root(), 1, 0);
     }
 }
@@ -26,7 +28,7 @@ struct Scan<'s> {
     bytes: &'s [u8],
     at: usize,
     line: usize,
-    wanted: Vec<&'s mut Problem>,
+    unlocated: Vec<&'s mut Problem>,
 }
 
 impl Scan<'_> {
@@ -34,7 +36,7 @@ impl Scan<'_> {
     fn value(&mut self, path: &JsonPath, line: usize, depth: usize) -> Option<()> {
         self.space();
         let (mut is_wanted, name) = (false, path.to_string());
-        for problem in self.wanted.iter_mut().filter(|problem| leads_to(&name, &problem.path)) {
+        for problem in self.unlocated.iter_mut().filter(|problem| leads_to(&name, &problem.path)) {
             is_wanted = true;
             if !name.is_empty() {
                 problem.line = Some(line);
@@ -60,10 +62,10 @@ impl Scan<'_> {
                     self.at += usize::from(self.peek()? == b':');
                     self.space();
                     if key == "id" && self.peek()? == b'"' {
-                        let (at, line) = (self.at, self.line);
+                        let (at, start_line) = (self.at, self.line);
                         let id = self.string()?;
                         self.name(path, &id);
-                        (self.at, self.line) = (at, line);
+                        (self.at, self.line) = (at, start_line);
                     }
                     self.value(&path.key(&key), line, depth + 1)?;
                 }
@@ -93,7 +95,7 @@ impl Scan<'_> {
     fn name(&mut self, path: &JsonPath, id: &str) {
         let path = path.to_string();
         if path.starts_with("items[") && path.ends_with(']') && !path.contains('.') {
-            for problem in &mut self.wanted {
+            for problem in &mut self.unlocated {
                 if leads_to(&path, &problem.path) {
                     problem.item = Some(beginning(id, MAX_ID));
                 }

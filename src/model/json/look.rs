@@ -30,12 +30,12 @@ pub enum Found {
 /// The document must be JSON in UTF-8 without duplicate keys and lone surrogates. Only the keys of
 /// the objects around a place are held in memory.
 pub fn look(bytes: &[u8], pointers: &[&str]) -> Result<Vec<Option<Found>>, String> {
-    let mut wanted = Spot::default();
+    let mut spots = Spot::default();
     for (at, pointer) in pointers.iter().enumerate() {
-        wanted.add(at, pointer);
+        spots.add(at, pointer);
     }
     let mut scan = Scan { bytes, at: 0, steps: Vec::new(), found: vec![None; pointers.len()] };
-    let read = scan.value(Some(&wanted)).and_then(|()| scan.end());
+    let read = scan.value(Some(&spots)).and_then(|()| scan.end());
     match read {
         Ok(()) => Ok(scan.found),
         Err(why) => Err(scan.place(&why)),
@@ -47,7 +47,7 @@ pub fn look(bytes: &[u8], pointers: &[&str]) -> Result<Vec<Option<Found>>, Strin
 struct Spot {
     below: BTreeMap<String, Spot>,
     /// The indices of the pointers to this place.
-    wanted: Vec<usize>,
+    indices: Vec<usize>,
 }
 
 impl Spot {
@@ -61,7 +61,7 @@ impl Spot {
             }
             place = place.below.entry(token.replace("~1", "/").replace("~0", "~")).or_default();
         }
-        place.wanted.push(at);
+        place.indices.push(at);
     }
 }
 
@@ -78,7 +78,7 @@ impl Scan<'_> {
     /// Reads a value, and records it if requested.
     fn value(&mut self, place: Option<&Spot>) -> Result<(), String> {
         self.space();
-        let is_wanted = place.is_some_and(|place| !place.wanted.is_empty());
+        let is_wanted = place.is_some_and(|place| !place.indices.is_empty());
         let found = match self.peek() {
             Some(b'{') => self.object(place).map(|()| Found::Other(Value::Object(Map::new())))?,
             Some(b'[') => self.array(place).map(|()| Found::Other(Value::Array(Vec::new())))?,
@@ -89,7 +89,7 @@ impl Scan<'_> {
             }
             _ => Found::Other(self.word()?),
         };
-        for at in place.iter().flat_map(|place| &place.wanted) {
+        for at in place.iter().flat_map(|place| &place.indices) {
             self.found[*at] = Some(found.clone());
         }
         Ok(())
@@ -109,7 +109,7 @@ impl Scan<'_> {
             if !self.passes(b':') {
                 return Err(self.unexpected());
             }
-            self.value(place.and_then(|place| self.steps.last().and_then(|key| place.below.get(key))))?;
+            self.value(place.and_then(|place| self.steps.last().and_then(|name| place.below.get(name))))?;
             keys.extend(self.steps.pop());
             more = self.goes_on(b'}')?;
         }
@@ -123,7 +123,7 @@ impl Scan<'_> {
         let mut index = 0_usize;
         while more {
             self.steps.push(index.to_string());
-            self.value(below.and_then(|place| self.steps.last().and_then(|index| place.below.get(index))))?;
+            self.value(below.and_then(|parent| self.steps.last().and_then(|step| parent.below.get(step))))?;
             self.steps.pop();
             index += 1;
             more = self.goes_on(b']')?;
@@ -246,14 +246,14 @@ impl Scan<'_> {
         if self.steps.is_empty() {
             return format!("{why}, on line {line}");
         }
-        let escaped = |step: &String| step.replace('~', "~0").replace('/', "~1");
-        let pointer: String = self.steps.iter().flat_map(|step| ["/".to_owned(), escaped(step)]).collect();
+        let pointer: String =
+            self.steps.iter().flat_map(|step| ["/".to_owned(), step.replace('~', "~0").replace('/', "~1")]).collect();
         format!("{why}, at {}, on line {line}", beginning(&pointer, MAX_POINTER))
     }
 
-    fn passes(&mut self, wanted: u8) -> bool {
+    fn passes(&mut self, byte: u8) -> bool {
         self.space();
-        let is_there = self.peek() == Some(wanted);
+        let is_there = self.peek() == Some(byte);
         self.at += usize::from(is_there);
         is_there
     }

@@ -113,8 +113,8 @@ impl Reader<'_> {
         self.faults.push(Fault { field: field.into(), what: what.into() });
     }
 
-    fn wrong(&mut self, field: &str, wanted: &str, found: &Value) {
-        let problem = wrong_type(&JsonPath::root(), wanted, found);
+    fn wrong(&mut self, field: &str, expected: &str, found: &Value) {
+        let problem = wrong_type(&JsonPath::root(), expected, found);
         self.fault(field, problem.message);
     }
 
@@ -154,10 +154,10 @@ impl Reader<'_> {
     }
 
     fn claims(&mut self) -> Claims {
-        let items = self.named("items", "id", "status").map(|items| {
+        let items = self.read_mapping("items", "id", "status").map(|items| {
             items.into_iter().map(|(item, status)| (item, status.unwrap_or_else(|| "done".into()))).collect()
         });
-        let documents = self.named("documents", "name", "sha256");
+        let documents = self.read_mapping("documents", "name", "sha256");
         Claims { branch: self.branch(), commits: self.commits(), run: self.run(), items, documents }
     }
 
@@ -193,8 +193,8 @@ impl Reader<'_> {
     }
 
     /// Parses named things with optional details: a list of names or objects, or one object.
-    fn named(&mut self, field: &str, name: &str, said: &str) -> Option<BTreeMap<String, Option<String>>> {
-        let mut named = BTreeMap::new();
+    fn read_mapping(&mut self, field: &str, name: &str, value_key: &str) -> Option<BTreeMap<String, Option<String>>> {
+        let mut entries = BTreeMap::new();
         match self.map.get(field)? {
             Value::Object(map) => {
                 for (key, value) in map.iter().take(MAX_LIST) {
@@ -202,7 +202,7 @@ impl Reader<'_> {
                     if text.is_none() && !value.is_null() {
                         self.wrong(&format!("{field}.{key}"), "a string", value);
                     }
-                    named.insert(key.clone(), text);
+                    entries.insert(key.clone(), text);
                 }
             }
             Value::Array(list) => {
@@ -212,9 +212,9 @@ impl Reader<'_> {
                 for (at, value) in list.iter().take(MAX_LIST).enumerate() {
                     let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
                     match value.as_str().map(str::to_owned) {
-                        Some(plain) => drop(named.insert(plain, None)),
+                        Some(plain) => drop(entries.insert(plain, None)),
                         None => match text(name) {
-                            Some(key) => drop(named.insert(key, text(said))),
+                            Some(key) => drop(entries.insert(key, text(value_key))),
                             None => self.wrong(&format!("{field}[{at}]"), "a name", value),
                         },
                     }
@@ -222,7 +222,7 @@ impl Reader<'_> {
             }
             other => self.wrong(field, "a list of names", other),
         }
-        Some(named)
+        Some(entries)
     }
 }
 
@@ -239,7 +239,7 @@ fn is_empty(value: &Value) -> bool {
 /// Returns true if a value is not empty.
 fn holds_something(value: &Value) -> bool {
     match value {
-        Value::Array(list) => list.iter().any(|value| !is_empty(value)),
+        Value::Array(list) => list.iter().any(|element| !is_empty(element)),
         other => !is_empty(other),
     }
 }
@@ -248,8 +248,8 @@ fn holds_something(value: &Value) -> bool {
 pub fn consumed(map: &Map<String, Value>) -> Option<String> {
     let inner = map.iter().filter_map(|(key, value)| Some((format!("{key}."), value.as_object()?)));
     let mut maps = std::iter::once((String::new(), map)).chain(inner);
-    maps.find_map(|(before, map)| {
-        let found = map.iter().find(|(key, value)| says_consumed(key, value))?;
+    maps.find_map(|(before, fields)| {
+        let found = fields.iter().find(|(key, value)| says_consumed(key, value))?;
         Some(format!("{before}{}", found.0))
     })
 }
@@ -261,9 +261,10 @@ pub fn says_consumption(key: &str) -> bool {
 
 fn says_consumed(key: &str, value: &Value) -> bool {
     let word = || value.as_str().map(|word| word.trim().to_lowercase());
-    let is = |yes: &str| word().is_some_and(|word| word == yes);
     if CONSUMED_FLAGS.contains(&key) {
-        return value == &Value::Bool(true) || is("true") || is("yes");
+        return value == &Value::Bool(true)
+            || word().is_some_and(|word| word == "true")
+            || word().is_some_and(|word| word == "yes");
     }
     if CONSUMED_MOMENTS.contains(&key) {
         return !is_empty(value) && value != &Value::Bool(false);
@@ -277,29 +278,34 @@ pub fn may_quote(key: &str) -> bool {
     let mut parts = key.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
     let last = parts.next_back().unwrap_or_default();
     let word = &last[last.rfind(char::is_uppercase).unwrap_or(0)..];
-    let is_word = |text: &str| QUOTING_WORDS.contains(&text.to_lowercase().as_str());
-    QUOTING.contains(&key) || is_word(word) || is_word(last)
+    QUOTING.contains(&key)
+        || QUOTING_WORDS.contains(&word.to_lowercase().as_str())
+        || QUOTING_WORDS.contains(&last.to_lowercase().as_str())
 }
 
 /// Returns every string and object key of a value, with paths.
 pub fn passages(value: &Value) -> Vec<Passage> {
     let mut found = Vec::new();
     let mut open = vec![(JsonPath::root(), value, false)];
-    while let Some((path, value, quotes)) = open.pop() {
-        let shown = path.to_string();
+    while let Some((path, current, quotes)) = open.pop() {
+        let pointer = path.to_string();
         // Limits paths, because many deep strings would need unbounded memory.
-        let below = |next: JsonPath| if shown.len() > LONGEST_PATH { path.clone() } else { next };
-        match value {
-            Value::String(text) => found.push(Passage { quotes, ..Passage::new(&shown, text.clone()) }),
+        let below = |next: JsonPath| if pointer.len() > LONGEST_PATH { path.clone() } else { next };
+        match current {
+            Value::String(text) => found.push(Passage { quotes, ..Passage::new(&pointer, text.clone()) }),
             Value::Array(list) => {
-                open.extend(list.iter().enumerate().rev().map(|(at, value)| (below(path.index(at)), value, quotes)));
+                open.extend(
+                    list.iter().enumerate().rev().map(|(at, element)| (below(path.index(at)), element, quotes)),
+                );
             }
             Value::Object(map) => {
-                let place = if shown.is_empty() { "the packet" } else { &shown };
-                let odd = |key: &&String| !FIELDS.contains(&key.as_str()) && !FACT_FIELDS.contains(&key.as_str());
-                let of_key = |key: &String| Passage::new(&format!("a key of {place}"), key.clone());
-                found.extend(map.keys().filter(odd).map(of_key));
-                open.extend(map.iter().rev().map(|(key, value)| (below(path.key(key)), value, may_quote(key))));
+                let place = if pointer.is_empty() { "the packet" } else { &pointer };
+                found.extend(
+                    map.keys()
+                        .filter(|key| !FIELDS.contains(&key.as_str()) && !FACT_FIELDS.contains(&key.as_str()))
+                        .map(|key| Passage::new(&format!("a key of {place}"), key.clone())),
+                );
+                open.extend(map.iter().rev().map(|(key, field)| (below(path.key(key)), field, may_quote(key))));
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }

@@ -51,7 +51,7 @@ impl Pipeline {
     /// the last let the pipeline continue.
     pub fn expect_begun(&self, blocks: &[BlockEnded]) -> Result<(), Misfit> {
         if blocks.len() > self.blocks.len() {
-            return Err(Misfit::TooMany { said: blocks.len(), there: self.blocks.len() });
+            return Err(Misfit::TooMany { claimed: blocks.len(), there: self.blocks.len() });
         }
         for (at, (ended, block)) in blocks.iter().zip(&self.blocks).enumerate() {
             if ended.ordinal as usize != at || ended.kind != block.kind() {
@@ -78,7 +78,7 @@ impl Pipeline {
             return Ok(());
         }
         if e.blocks.len() < self.blocks.len() {
-            return Err(Misfit::TooFew { said: e.blocks.len(), there: self.blocks.len() });
+            return Err(Misfit::TooFew { claimed: e.blocks.len(), there: self.blocks.len() });
         }
         for (at, (ended, block)) in e.blocks.iter().zip(&self.blocks).enumerate() {
             if !ended.lets_others_follow(block) {
@@ -87,18 +87,18 @@ impl Pipeline {
         }
         let found = e.blocks.iter().find_map(|ended| ended.verify);
         let is_said = match (found, e.verify) {
-            (None, said) => said.is_none_or(|said| said.by == VerifiedBy::Itself),
-            (Some(found), Some(said)) => match said.by {
-                VerifiedBy::Command => said.passed == found.passed,
+            (None, claimed) => claimed.is_none_or(|claimed| claimed.by == VerifiedBy::Itself),
+            (Some(found), Some(claimed)) => match claimed.by {
+                VerifiedBy::Command => claimed.passed == found.passed,
                 // A worker's own negative result overrides any check.
-                VerifiedBy::Itself => !said.passed,
+                VerifiedBy::Itself => !claimed.passed,
             },
             (Some(_), None) => false,
         };
         if !is_said {
             return Err(Misfit::OtherVerify);
         }
-        match e.products.keys().find(|key| !self.captures(CaptureKind::of(key))) {
+        match e.products.keys().find(|key| !self.captures(CaptureKind::from_key(key))) {
             Some(key) => Err(Misfit::NotCaptured(key.clone())),
             None => Ok(()),
         }
@@ -145,8 +145,8 @@ errors! {
     /// The reason why recorded results are impossible.
     #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)] pub enum Misfit;
     NoPipeline: "it tells of blocks, and the item has no pipeline";
-    TooMany { said: usize, there: usize }: "it tells of {said} blocks, and the pipeline has {there}";
-    TooFew { said: usize, there: usize }: "it is done after {said} blocks, and the pipeline has {there}";
+    TooMany { claimed: usize, there: usize }: "it tells of {claimed} blocks, and the pipeline has {there}";
+    TooFew { claimed: usize, there: usize }: "it is done after {claimed} blocks, and the pipeline has {there}";
     Other { at: usize, kind: BlockKind }: "blocks[{at}] of the pipeline is another: its kind is {kind}";
     Impossible { at: usize }: "blocks[{at}] cannot have ended like this";
     WentOn { at: usize }: "blocks[{at}] did not pass, and others followed";

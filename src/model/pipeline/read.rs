@@ -44,7 +44,7 @@ pub(super) fn pipeline(bytes: &[u8]) -> Result<Pipeline, Problems> {
     }
     let value = json::parse(bytes)?;
     let mut problems = Problems::default();
-    match of(&value, &mut problems) {
+    match read_pipeline(&value, &mut problems) {
         Some(pipeline) if problems.is_empty() => Ok(pipeline),
         _ => Err(problems),
     }
@@ -52,14 +52,15 @@ pub(super) fn pipeline(bytes: &[u8]) -> Result<Pipeline, Problems> {
 
 /// Returns true if a text is a valid id: `<pack>.<name>`.
 pub(super) fn is_id(text: &str) -> bool {
-    let is_part = |part: &str| {
-        !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-    };
-    text.len() <= MAX_ID && text.split_once('.').is_some_and(|(pack, name)| is_part(pack) && is_part(name))
+    text.len() <= MAX_ID && text.split_once('.').is_some_and(|(pack, name)| is_id_part(pack) && is_id_part(name))
 }
 
-fn of(value: &Value, problems: &mut Problems) -> Option<Pipeline> {
-    let fields = Fields::of(value, JsonPath::root(), &FIELDS, problems)?;
+fn is_id_part(part: &str) -> bool {
+    !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+fn read_pipeline(value: &Value, problems: &mut Problems) -> Option<Pipeline> {
+    let fields = Fields::read(value, JsonPath::root(), &FIELDS, problems)?;
     if let Some(version) = fields.required("schemaVersion", problems)
         && version.as_u64() != Some(VERSION)
     {
@@ -94,8 +95,7 @@ fn blocks(list: &[Value], at: &JsonPath, problems: &mut Problems) -> Vec<Block> 
         problems.push(bad(at, format!("{} blocks; at most {MAX_BLOCKS} are allowed", list.len())));
         return Vec::new();
     }
-    let block = |(index, value)| block(value, &at.index(index), problems);
-    list.iter().enumerate().filter_map(block).collect()
+    list.iter().enumerate().filter_map(|(index, value)| block(value, &at.index(index), problems)).collect()
 }
 
 fn block(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Block> {
@@ -106,7 +106,7 @@ fn block(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Block>
     let open = Fields::open(map, at.clone());
     open.required("kind", problems)?;
     let kind = open.string("kind", problems)?;
-    let mut fields = |known: &[&str]| Fields::of(value, at.clone(), known, problems);
+    let mut fields = |known: &[&str]| Fields::read(value, at.clone(), known, problems);
     match kind {
         "agent" => fields(&OF_AGENT).map(|_| Block::Agent),
         "script" => {

@@ -145,14 +145,13 @@ pub(crate) fn read_need(fields: &Fields<'_>, problems: &mut Problems) -> DraftNe
     };
     // An item's id does not begin with `@`, and a source outside the run has one canonical form.
     let elsewhere = run.is_some() || thread.is_some();
-    let reserved = |from: &&str| from.starts_with("@run/") || from.starts_with("@thread/");
-    if !elsewhere && from.as_ref().is_some_and(reserved) {
+    if !elsewhere && from.as_ref().is_some_and(|from| from.starts_with("@run/") || from.starts_with("@thread/")) {
         let message = "name the run in `run`, or the thread in `thread`";
         problems.push(Problem::new(Code::BadId, &fields.at("from"), message));
     }
     let select = fields.get("select").and_then(|select| read_selector(select, &fields.at("select"), problems));
     let apply = fields.boolean("apply", problems).unwrap_or(false);
-    let is_item = source.as_ref().is_none_or(|from| !from.starts_with('@'));
+    let is_item = source.as_ref().is_none_or(|text| !text.starts_with('@'));
     let is_patch = select.as_ref().is_none_or(|select| *select == Selector::Patch);
     if (elsewhere && fields.get("apply").is_some()) || (apply && !(is_item && is_patch)) {
         let message = "only the patch of an item of this run can be applied";
@@ -163,11 +162,11 @@ pub(crate) fn read_need(fields: &Fields<'_>, problems: &mut Problems) -> DraftNe
 
 fn item(fields: &Fields<'_>, place: &str, from: &str, problems: &mut Problems) -> Option<String> {
     let read = Elsewhere::item(place, from).map(|source| source.to_string());
-    let wrong = |error: NameError| {
+    read.map_err(|error| {
         let field = if ItemId::parse(from).is_err() { "from" } else { "run" };
         problems.push(Problem::new(Code::BadId, &fields.at(field), error.to_string()));
-    };
-    read.map_err(wrong).ok()
+    })
+    .ok()
 }
 
 fn checkpoint(fields: &Fields<'_>, place: &str, at: &str, problems: &mut Problems) -> Option<String> {
@@ -187,7 +186,7 @@ impl TryFrom<Value> for Need {
 
     fn try_from(value: Value) -> Result<Self, SelectorError> {
         let mut problems = Problems::default();
-        let fields = Fields::of(&value, JsonPath::root(), Self::FIELDS, &mut problems);
+        let fields = Fields::read(&value, JsonPath::root(), Self::FIELDS, &mut problems);
         let need = fields.map(|fields| read_need(&fields, &mut problems));
         let why = problems.into_iter().next().map(|problem| problem.message);
         match (need.and_then(DraftNeed::finish), why) {

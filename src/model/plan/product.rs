@@ -178,7 +178,7 @@ as_text!(ProductKey);
 
 impl ProductKey {
     /// Parses a product's key, or the path of an output alone.
-    pub fn named(text: &str) -> Result<Self, ProductKeyError> {
+    pub fn from_name(text: &str) -> Result<Self, ProductKeyError> {
         text.parse().or_else(|_| Ok(Self::Output(FilePath::parse(text)?)))
     }
 
@@ -219,7 +219,7 @@ impl FromStr for ProductKey {
 /// Parses a need's selector.
 pub(crate) fn read_selector(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Selector> {
     let kind = selector_kind(value, at, problems)?;
-    let fields = Fields::of(value, at.clone(), kind.selected(), problems)?;
+    let fields = Fields::read(value, at.clone(), kind.selected(), problems)?;
     selector(kind, &fields, problems)
 }
 
@@ -234,7 +234,7 @@ pub(crate) fn read_products(list: &[Value], at: &JsonPath, problems: &mut Proble
 
 fn read_produced(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Produced> {
     let kind = selector_kind(value, at, problems)?;
-    let fields = Fields::of(value, at.clone(), kind.declared(), problems)?;
+    let fields = Fields::read(value, at.clone(), kind.declared(), problems)?;
     let kind_of_type = fields.text("type", problems).map(str::to_owned);
     let schema = schema(&fields, problems);
     if kind != ProductKind::Document {
@@ -254,16 +254,19 @@ fn selector_kind(value: &Value, at: &JsonPath, problems: &mut Problems) -> Optio
         return None;
     };
     let word = map.get("kind").and_then(Value::as_str);
-    let words = || ProductKind::ALL.iter().map(|kind| kind.as_str());
     let kind = ProductKind::ALL.iter().copied().find(|kind| Some(kind.as_str()) == word);
     if kind.is_none() {
-        let mut known: Vec<String> = words().map(|word| format!("{word:?}")).collect();
+        let mut known: Vec<String> = kind_words().map(|known_word| format!("{known_word:?}")).collect();
         let last = known.pop().expect("there are kinds");
         let message = format!("a selector's `kind` is {} or {last}", known.join(", "));
         let problem = Problem::new(Code::BadSelector, &at.key("kind"), message);
-        problems.push_near(problem, word.unwrap_or_default(), words());
+        problems.push_near(problem, word.unwrap_or_default(), kind_words());
     }
     kind
+}
+
+fn kind_words() -> impl Iterator<Item = &'static str> + Clone {
+    ProductKind::ALL.iter().map(|kind| kind.as_str())
 }
 
 fn selector(kind: ProductKind, fields: &Fields<'_>, problems: &mut Problems) -> Option<Selector> {

@@ -56,11 +56,11 @@ impl Condition {
             }
             Ok(Some(value)) => value,
         };
-        let held = self.op.holds(value, &self.value);
-        let note = if held.is_none() { ", and no number" } else { "" };
+        let result = self.op.holds(value, &self.value);
+        let note = if result.is_none() { ", and no number" } else { "" };
         // A later revision may have another number; a non-number was not meant to be compared.
-        let stop = if held.is_none() { Stop::Unfit } else { Stop::No };
-        Check::or_stop(held == Some(true), format!("{self}: it is {}{note}", shown(value)), stop)
+        let stop = if result.is_none() { Stop::Unfit } else { Stop::No };
+        Check::or_stop(result == Some(true), format!("{self}: it is {}{note}", describe_value(value)), stop)
     }
 }
 
@@ -108,7 +108,7 @@ impl Op {
 }
 
 /// Formats a value for messages, truncated.
-fn shown(value: &Found) -> String {
+fn describe_value(value: &Found) -> String {
     const MOST: usize = 80;
     let text = match value {
         Found::Other(Value::Array(_)) => "an array".to_owned(),

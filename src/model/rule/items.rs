@@ -85,13 +85,13 @@ impl Became {
 impl ItemCondition {
     /// Returns true if the condition holds.
     pub fn holds(&self, state: &RunState) -> bool {
-        let named = self.named(state);
+        let ids = self.matching_ids(state);
         match (self.compared, self.single()) {
             // From the end, because later items end later and one undecided item decides.
             (None, Some(is_so)) => {
-                !named.is_empty() && named.iter().rev().all(|id| state.newest(id).is_some_and(|at| is_so(state, at)))
+                !ids.is_empty() && ids.iter().rev().all(|id| state.newest(id).is_some_and(|at| is_so(state, at)))
             }
-            (None, None) => named.len() as u64 == self.count(state) && !named.is_empty(),
+            (None, None) => ids.len() as u64 == self.count(state) && !ids.is_empty(),
             (Some((op, value)), _) => op.compare(self.count(state).cmp(&value)),
         }
     }
@@ -103,11 +103,11 @@ impl ItemCondition {
 
     /// Formats the evaluation.
     pub fn check(&self, state: &RunState) -> Check {
-        let found = self.found(self.count(state), self.named(state).len());
+        let found = self.found(self.count(state), self.matching_ids(state).len());
         Check::new(self.holds(state), format!("{self}: {found}"))
     }
 
-    fn named<'s>(&'s self, state: &'s RunState) -> &'s [ItemId] {
+    fn matching_ids<'s>(&'s self, state: &'s RunState) -> &'s [ItemId] {
         match &self.of {
             Of::Items(items) => items,
             Of::CreatedBy(rule) => state.created_by(rule),
@@ -116,12 +116,13 @@ impl ItemCondition {
 
     /// Returns the status words, if items are counted.
     fn single(&self) -> Option<impl Fn(&RunState, ItemIndex) -> bool + '_> {
-        let of_one = |state: &RunState, at: ItemIndex| match &self.quantity {
-            Quantity::Are(words) => words.iter().any(|word| word.is_true_of(state, at)),
-            Quantity::Have(path) => state.output(at, path).is_some(),
-            Quantity::Outputs | Quantity::Attempts | Quantity::Rounds => false,
-        };
-        matches!(self.quantity, Quantity::Are(_) | Quantity::Have(_)).then_some(of_one)
+        matches!(self.quantity, Quantity::Are(_) | Quantity::Have(_)).then_some(|state: &RunState, at: ItemIndex| {
+            match &self.quantity {
+                Quantity::Are(words) => words.iter().any(|word| word.is_true_of(state, at)),
+                Quantity::Have(path) => state.output(at, path).is_some(),
+                Quantity::Outputs | Quantity::Attempts | Quantity::Rounds => false,
+            }
+        })
     }
 
     fn count(&self, state: &RunState) -> u64 {
@@ -129,7 +130,7 @@ impl ItemCondition {
             return state.rounds(rule);
         }
         // A missing item has no status.
-        let places = self.named(state).iter().filter_map(|id| state.newest(id));
+        let places = self.matching_ids(state).iter().filter_map(|id| state.newest(id));
         match (&self.quantity, self.single()) {
             (_, Some(is_so)) => places.filter(|at| is_so(state, *at)).count() as u64,
             (Quantity::Attempts, _) => places.map(|at| u64::from(state.items[at].attempts)).sum(),

@@ -15,7 +15,7 @@ pub struct Values(Result<BTreeMap<String, Option<Found>>, String>);
 
 impl Values {
     /// Parses a document; `None` means that it is too large.
-    pub fn of<'p>(bytes: Option<&[u8]>, pointers: impl Iterator<Item = &'p str>) -> Self {
+    pub fn read<'p>(bytes: Option<&[u8]>, pointers: impl Iterator<Item = &'p str>) -> Self {
         let pointers: Vec<&str> = pointers.collect();
         let found = bytes
             .ok_or_else(|| format!("has more than {MAX_CONDITION_BYTES} bytes"))
@@ -27,7 +27,7 @@ impl Values {
     pub(crate) fn of_rules(bytes: Option<&[u8]>, rules: &[Rule], document: &FilePath) -> Self {
         let conditions = rules.iter().flat_map(|rule| &rule.when.conditions);
         let pointers = conditions.filter(|condition| condition.document == *document);
-        Self::of(bytes, pointers.map(|condition| condition.pointer.as_str()))
+        Self::read(bytes, pointers.map(|condition| condition.pointer.as_str()))
     }
 
     /// Returns the value at a pointer that the document was parsed for, or the reason why the

@@ -1,7 +1,7 @@
 //! Sentences about the files that checks rest on.
 
-use super::{ItemState, RunState};
-use crate::model::item_index::ItemIndex;
+use super::RunState;
+
 use crate::model::name::ItemId;
 use crate::model::printable;
 use crate::model::protected::judged_in_words;
@@ -23,11 +23,12 @@ impl RunState {
     pub fn judged_remarks(&self) -> Vec<String> {
         let several = self.items.indexed().nth(1).is_some();
         let judged = self.items.indexed().filter(|(_, item)| item.judged);
-        let sentence = |(at, item): (ItemIndex, &ItemState)| {
-            let name = if several { format!(" by {}", self.graph.item(at).id) } else { String::new() };
-            format!("! {}{name}", judged_in_words(item.protected.len()))
-        };
-        judged.map(sentence).collect()
+        judged
+            .map(|(at, item)| {
+                let name = if several { format!(" by {}", self.graph.item(at).id) } else { String::new() };
+                format!("! {}{name}", judged_in_words(item.protected.len()))
+            })
+            .collect()
     }
 }
 
@@ -44,6 +45,6 @@ pub fn in_worktree_in_words(items: &[ItemId], total: u64) -> Option<String> {
 /// Returns words about items, which are named if the run has several.
 fn remark(words: &str, items: &[ItemId], total: u64) -> Option<String> {
     let names: Vec<&str> = items.iter().map(ItemId::as_str).collect();
-    let named = if total > 1 { format!(" ({})", printable::first_of(&names, NAMED)) } else { String::new() };
-    (!items.is_empty()).then(|| format!("{words}{named}"))
+    let list = if total > 1 { format!(" ({})", printable::first_of(&names, NAMED)) } else { String::new() };
+    (!items.is_empty()).then(|| format!("{words}{list}"))
 }

@@ -28,12 +28,12 @@ impl RunState {
 
     /// Returns the rules that stopped early, those with an outcome first.
     fn stops(&self) -> impl Iterator<Item = Stopped> + '_ {
-        let concluded = self.conclusions().map(|said| {
-            let reason = said
+        let concluded = self.conclusions().map(|concluded| {
+            let reason = concluded
                 .detail
                 .as_ref()
-                .map_or_else(|| said.outcome.clone(), |detail| format!("{}: {detail}", said.outcome));
-            Stopped { rule: said.rule.clone(), reason }
+                .map_or_else(|| concluded.outcome.clone(), |detail| format!("{}: {detail}", concluded.outcome));
+            Stopped { rule: concluded.rule.clone(), reason }
         });
         let short = self.stopped.iter().map(|(rule, reason)| Stopped { rule: rule.clone(), reason: reason.clone() });
         concluded.chain(short)

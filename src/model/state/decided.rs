@@ -10,17 +10,20 @@ use crate::model::item_index::ItemIndex;
 use crate::model::name::{FilePath, ItemId};
 use crate::model::plan::{APPROVAL, Selector, Source};
 use crate::model::role::{Role, RunAdmitted};
-use crate::model::schema::Wanted;
 
 impl RunState {
     /// Returns the subject of a decision: all products of the item's dependencies, and the needed
     /// artifacts and highest revisions of documents.
     pub fn decided_about(&self, at: ItemIndex) -> About {
-        let of = |on: &ItemIndex| {
-            let products = self.items[*on].products.iter().map(|(key, product)| (key.clone(), product.sha256));
-            (Source::Item(self.graph.item(*on).id.clone()), products.collect())
-        };
-        let mut about: About = self.graph.dependencies(at).iter().map(of).collect();
+        let mut about: About = self
+            .graph
+            .dependencies(at)
+            .iter()
+            .map(|on| {
+                let products = self.items[*on].products.iter().map(|(key, product)| (key.clone(), product.sha256));
+                (Source::Item(self.graph.item(*on).id.clone()), products.collect())
+            })
+            .collect();
         for need in self.graph.item(at).needs.values() {
             let digest = match (&need.from, &need.select) {
                 (Source::Documents, Selector::Document { name, .. }) => {
@@ -44,8 +47,11 @@ impl RunState {
         self.graph.item(at).needs.values().find_map(|need| match (&need.from, &need.select) {
             (Source::Documents, Selector::Document { name, schema }) => {
                 let latest = self.documents.latest(name);
-                let fits = |wanted: &Wanted| wanted.admits(latest.and_then(|latest| latest.schema.as_ref()));
-                (latest.is_none() || schema.as_ref().is_some_and(|wanted| !fits(wanted))).then_some(name)
+                (latest.is_none()
+                    || schema
+                        .as_ref()
+                        .is_some_and(|required| !required.admits(latest.and_then(|latest| latest.schema.as_ref()))))
+                .then_some(name)
             }
             _ => None,
         })
@@ -64,8 +70,10 @@ impl RunState {
 
     /// Returns true if an item waits only for people: for a decision, or a document for one.
     pub fn is_left_to_people(&self) -> bool {
-        let left = |at: ItemIndex| self.graph.item(at).is_for_people() && self.items[at].phase == Phase::Waiting;
-        self.items.indices().any(|at| left(at) && self.blocked_by(at).next().is_none())
+        self.items.indices().any(|at| {
+            (self.graph.item(at).is_for_people() && self.items[at].phase == Phase::Waiting)
+                && self.blocked_by(at).next().is_none()
+        })
     }
 
     fn votes(&self, at: ItemIndex) -> bool {
@@ -78,8 +86,8 @@ impl RunState {
     }
 
     /// Returns true if a statement was recorded.
-    pub fn was_said(&self, said: &str) -> bool {
-        self.said.contains(&Digest::of(said.as_bytes()))
+    pub fn was_said(&self, commit: &str) -> bool {
+        self.recorded_statements.contains(&Digest::compute(commit.as_bytes()))
     }
 
     /// Returns the reason why a key cannot decide about an item, regardless of roles.
@@ -97,16 +105,15 @@ impl RunState {
     /// Returns the other votes on the same subject, if the item is a vote.
     pub fn votes_beside(&self, at: ItemIndex) -> impl Iterator<Item = ItemIndex> + '_ {
         // Regardless of their order.
-        let of = |at: ItemIndex| self.graph.dependencies(at).iter().copied().collect::<BTreeSet<_>>();
+        let of = |item: ItemIndex| self.graph.dependencies(item).iter().copied().collect::<BTreeSet<_>>();
         let all = of(at);
-        let same = move |other: &ItemIndex| {
+        let is_vote = self.votes(at);
+        self.items.indices().filter(move |_| is_vote).filter(move |other| {
             *other != at
                 && self.votes(*other)
                 && self.graph.dependencies(*other).len() == all.len()
                 && of(*other) == all
-        };
-        let is_vote = self.votes(at);
-        self.items.indices().filter(move |_| is_vote).filter(same)
+        })
     }
 
     /// Returns another vote of the same key on the same subject: each person has one vote.
@@ -162,11 +169,11 @@ impl RunState {
         Ok(())
     }
 
-    pub(super) fn expect_unsaid(&self, said: Option<&str>) -> Result<(), Illegal> {
-        if said.is_some_and(|said| self.was_said(said)) { Err(Illegal::SaidBefore) } else { Ok(()) }
+    pub(super) fn expect_unsaid(&self, commit: Option<&str>) -> Result<(), Illegal> {
+        if commit.is_some_and(|commit| self.was_said(commit)) { Err(Illegal::SaidBefore) } else { Ok(()) }
     }
 
-    pub(super) fn say(&mut self, said: Option<&str>) {
-        self.said.extend(said.map(|said| Digest::of(said.as_bytes())));
+    pub(super) fn say(&mut self, commit: Option<&str>) {
+        self.recorded_statements.extend(commit.map(|commit| Digest::compute(commit.as_bytes())));
     }
 }

@@ -13,11 +13,10 @@ impl RunState {
     /// Adds the declared documents among the outputs as revisions.
     pub(super) fn take_documents(&mut self, at: ItemIndex, e: &ItemReconciled) -> Result<(), Illegal> {
         let declared: Vec<_> = self.graph.item(at).documents().collect();
-        let wrong = |name: &FilePath| Illegal::DocumentOfItem(e.item.clone(), name.clone());
         for document in &declared {
             let product = e.products.get(&ProductKey::Document(document.name.clone()));
             if product.is_none() || product != e.products.get(&ProductKey::Output(document.path.clone())) {
-                return Err(wrong(&document.name));
+                return Err(Illegal::DocumentOfItem(e.item.clone(), document.name.clone()));
             }
             self.expect_place(&document.name)?;
         }
@@ -26,7 +25,7 @@ impl RunState {
             if let ProductKey::Document(name) = key
                 && !names.contains(name)
             {
-                return Err(wrong(name));
+                return Err(Illegal::DocumentOfItem(e.item.clone(), name.clone()));
             }
         }
         for document in declared {

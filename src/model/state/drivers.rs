@@ -38,12 +38,11 @@ impl RunState {
 
     /// Validates that an entry names the driver that holds the attempt, if a driver does.
     pub(super) fn expect_holder(&self, at: ItemIndex, driver: Option<&DriverId>) -> Result<(), Illegal> {
-        let id = || self.graph.item(at).id.clone();
         match (&self.items[at].holder, driver) {
             (Some(holder), driver) if driver != Some(&holder.driver) => {
-                Err(Illegal::NotHolder(id(), holder.driver.clone()))
+                Err(Illegal::NotHolder(self.graph.item(at).id.clone(), holder.driver.clone()))
             }
-            (None, Some(_)) => Err(Illegal::NotHeld(id())),
+            (None, Some(_)) => Err(Illegal::NotHeld(self.graph.item(at).id.clone())),
             _ => Ok(()),
         }
     }

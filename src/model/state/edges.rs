@@ -6,7 +6,7 @@ use super::{Phase, RunState};
 use crate::model::entry::{InputRef, Product};
 use crate::model::item_index::ItemIndex;
 use crate::model::name::{FilePath, ItemId};
-use crate::model::plan::{Need, ProductKey, Selector, Source};
+use crate::model::plan::{ProductKey, Selector, Source};
 
 /// The state of a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,17 +46,17 @@ impl RunState {
     /// Returns true if an item needs an output of another.
     pub fn needs_output(&self, at: ItemIndex, on: ItemIndex) -> bool {
         let from = &self.graph.item(on).id;
-        let is_output = |need: &Need| match (&need.from, &need.select) {
+        self.graph.item(at).needs.values().any(|need| match (&need.from, &need.select) {
             (Source::Item(id), Selector::Output { .. }) => id == from,
             _ => false,
-        };
-        self.graph.item(at).needs.values().any(is_output)
+        })
     }
 
     /// Returns true if an item counts as red: it is not replaced, and its check is not a vote.
     pub fn is_red(&self, at: ItemIndex) -> bool {
-        let votes = || self.gates.get(&self.graph.item(at).id).is_some_and(|gate| gate.votes);
-        self.items[at].red && !self.is_superseded(at) && !votes()
+        self.items[at].red
+            && !self.is_superseded(at)
+            && !self.gates.get(&self.graph.item(at).id).is_some_and(|gate| gate.votes)
     }
 
     /// Returns the items whose patches an item consumed.
@@ -78,12 +78,12 @@ impl RunState {
     pub fn applied(&self, at: ItemIndex) -> Vec<ItemIndex> {
         let (mut all, mut listed) = (Vec::new(), BTreeSet::new());
         let mut open: Vec<(ItemIndex, bool)> = self.applies(at).into_iter().rev().map(|on| (on, false)).collect();
-        while let Some((at, is_after)) = open.pop() {
+        while let Some((current, is_after)) = open.pop() {
             if is_after {
-                all.push(at);
-            } else if listed.insert(at) {
-                open.push((at, true));
-                open.extend(self.applies(at).into_iter().rev().map(|on| (on, false)));
+                all.push(current);
+            } else if listed.insert(current) {
+                open.push((current, true));
+                open.extend(self.applies(current).into_iter().rev().map(|on| (on, false)));
             }
         }
         all
@@ -107,24 +107,28 @@ impl RunState {
         inputs: &BTreeMap<FilePath, InputRef>,
     ) -> BTreeMap<ItemIndex, Product> {
         let continued = self.graph.item(at).continues.as_ref().and_then(|id| self.graph.position(id));
-        let green_patch = |at: ItemIndex| {
-            // Judged changes are not approved, so they do not change what later checks rest on.
-            let item = Some(&self.items[at]).filter(|item| item.phase == Phase::Done && !item.red && !item.judged)?;
-            Some((at, *item.products.get(&ProductKey::Patch)?))
-        };
         let consumed = self.producers_of_patches(inputs).into_iter().chain(self.applied(at)).chain(continued);
-        consumed.filter_map(green_patch).collect()
+        consumed.filter_map(|producer| self.green_patch(producer)).collect()
+    }
+
+    /// Returns the patch of a green item.
+    fn green_patch(&self, at: ItemIndex) -> Option<(ItemIndex, Product)> {
+        // Judged changes are not approved, so they do not change what later checks rest on.
+        let item = Some(&self.items[at]).filter(|item| item.phase == Phase::Done && !item.red && !item.judged)?;
+        Some((at, *item.products.get(&ProductKey::Patch)?))
     }
 
     /// Returns patches in the order of the graph, each with the positions of those among them that
     /// it includes. Takes time in proportion to the plan.
     pub fn in_order(&self, patches: &BTreeMap<ItemIndex, Product>) -> Vec<(ItemIndex, Product, BTreeSet<usize>)> {
         let order: Vec<ItemIndex> = self.graph.order().into_iter().filter(|at| patches.contains_key(at)).collect();
-        let with_included = |at: &ItemIndex| {
-            let included = self.built_upon(*at);
-            (*at, patches[at], (0..order.len()).filter(|nth| included.contains(&order[*nth])).collect())
-        };
-        order.iter().map(with_included).collect()
+        order
+            .iter()
+            .map(|at| {
+                let included = self.built_upon(*at);
+                (*at, patches[at], (0..order.len()).filter(|nth| included.contains(&order[*nth])).collect())
+            })
+            .collect()
     }
 
     /// Makes the items green that are red only because of changes to protected files, if the
@@ -143,8 +147,8 @@ impl RunState {
     /// their changes.
     pub fn built_upon(&self, at: ItemIndex) -> BTreeSet<ItemIndex> {
         let (mut all, mut next) = (BTreeSet::new(), vec![at]);
-        while let Some(at) = next.pop() {
-            next.extend(self.given(at).into_iter().filter(|producer| all.insert(*producer)));
+        while let Some(before) = next.pop() {
+            next.extend(self.given(before).into_iter().filter(|producer| all.insert(*producer)));
         }
         all
     }

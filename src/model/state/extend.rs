@@ -9,7 +9,7 @@ use crate::model::illegal::Illegal;
 use crate::model::item_index::ItemIndex;
 use crate::model::judge::{self, Act};
 use crate::model::name::{FilePath, ItemId, clashes};
-use crate::model::plan::{Item, Need, Source};
+use crate::model::plan::{Item, Source};
 use crate::model::rule::{Gate, Rule, Seen, Then};
 
 /// The outcome if a rule would create impossible items, such as two with one id.
@@ -55,12 +55,14 @@ impl RunState {
     }
 
     /// Returns the current revisions of a rule's documents.
-    pub fn seen(&self, rule: &Rule) -> BTreeMap<FilePath, Seen> {
-        let latest = |name: &FilePath| {
-            let revision = self.documents.latest(name)?;
-            Some((name.clone(), Seen { revision: revision.number, sha256: revision.product.sha256 }))
-        };
-        rule.documents().into_iter().filter_map(latest).collect()
+    pub fn latest_documents(&self, rule: &Rule) -> BTreeMap<FilePath, Seen> {
+        rule.documents()
+            .into_iter()
+            .filter_map(|name| {
+                let revision = self.documents.latest(name)?;
+                Some((name.clone(), Seen { revision: revision.number, sha256: revision.product.sha256 }))
+            })
+            .collect()
     }
 
     /// Applies `run.extended` with its items, or returns why it is illegal.
@@ -126,8 +128,8 @@ impl RunState {
     /// Validates that an actor adds exactly the missing pipelines of the new items; rules use
     /// sealed ones.
     fn expect_pipelines(&self, e: &RunExtended, items: &[Item]) -> Result<(), Illegal> {
-        let named = items.iter().filter_map(Item::pipeline).filter(|name| !self.pipelines.contains_key(*name));
-        let lacking: BTreeSet<&str> = if e.cause == Cause::Actor { named.collect() } else { BTreeSet::new() };
+        let names = items.iter().filter_map(Item::pipeline).filter(|name| !self.pipelines.contains_key(*name));
+        let lacking: BTreeSet<&str> = if e.cause == Cause::Actor { names.collect() } else { BTreeSet::new() };
         if e.pipelines.keys().map(String::as_str).eq(lacking) { Ok(()) } else { Err(Illegal::OtherPipelines) }
     }
 
@@ -151,8 +153,10 @@ impl RunState {
     fn expect_imports(&self, cause: &Cause, items: &[Item]) -> Result<(), Illegal> {
         for item in items {
             let from_outside = item.needs.iter().filter(|(_, need)| matches!(need.from, Source::Elsewhere(_)));
-            let sealed = |need: &Need| *cause != Cause::Actor && self.submitted.import(need).is_some();
-            if let Some((key, _)) = from_outside.into_iter().find(|(_, need)| !sealed(need)) {
+            if let Some((key, _)) = from_outside
+                .into_iter()
+                .find(|(_, need)| !(*cause != Cause::Actor && self.submitted.import(need).is_some()))
+            {
                 return Err(Illegal::NotImported(item.id.clone(), key.clone()));
             }
         }
@@ -165,8 +169,11 @@ impl RunState {
         for item in items {
             for old in item.replaces.iter().chain(&item.continues) {
                 // An unfinished item cannot be replaced yet.
-                let is_over = |at: ItemIndex| item.replaces.as_ref() != Some(old) || self.items[at].phase.is_terminal();
-                let free = self.graph.position(old).is_some_and(is_over) && !self.successors.contains_key(old);
+                let free = self
+                    .graph
+                    .position(old)
+                    .is_some_and(|at| item.replaces.as_ref() != Some(old) || self.items[at].phase.is_terminal())
+                    && !self.successors.contains_key(old);
                 let is_first = successors.insert(old.clone(), item.id.clone()).is_none();
                 if !matches!(cause, Cause::Rule(_)) || !free || !is_first {
                     return Err(Illegal::CannotStandFor(item.id.clone(), old.clone()));
@@ -218,8 +225,8 @@ impl RunState {
                 Act::Create(_) => RunConcluded { rule: rule.id().clone(), outcome: EARLY.to_owned(), detail: None },
             })
         });
-        let said: Vec<RunConcluded> = acts.collect();
-        self.concluded.extend(said);
+        let conclusions: Vec<RunConcluded> = acts.collect();
+        self.concluded.extend(conclusions);
     }
 
     /// Applies `run.concluded`, without evaluating the rule.

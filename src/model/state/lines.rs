@@ -53,8 +53,6 @@ mod tests {
     #[test]
     fn every_driver_knows_the_newest_state_soon() {
         let mut lines = Lines::default();
-        let newest = |lines: &Lines, at: usize| lines.newest(ItemIndex::new(at)).get();
-        let join = |lines: &mut Lines, old: usize, new: usize| lines.join(ItemIndex::new(old), ItemIndex::new(new));
         assert_eq!(newest(&lines, 7), 7);
         (0..100_000).for_each(|at| join(&mut lines, at, at + 1));
         assert!((0..=100_000).all(|at| newest(&lines, at) == 100_000));
@@ -63,5 +61,13 @@ mod tests {
         join(&mut lines, 200_000, 200_002);
         join(&mut lines, 100_000, 200_002);
         assert_eq!([0, 200_000, 200_001].map(|at| newest(&lines, at)), [200_002, 200_002, 200_001]);
+    }
+
+    fn newest(lines: &Lines, at: usize) -> usize {
+        lines.newest(ItemIndex::new(at)).get()
+    }
+
+    fn join(lines: &mut Lines, old: usize, new: usize) {
+        lines.join(ItemIndex::new(old), ItemIndex::new(new));
     }
 }

@@ -25,11 +25,17 @@ impl RunState {
                 own.get(splitter).copied()
             }),
         };
-        let batch = |at: ItemIndex| self.batches.partition_point(|first| *first <= at);
         let mut listed: Vec<(usize, bool, usize, ItemIndex)> = self
             .items
             .indices()
-            .map(|at| (whose(at).map_or(usize::MAX, ItemIndex::get), by_rule.contains_key(id(at)), batch(at), at))
+            .map(|at| {
+                (
+                    whose(at).map_or(usize::MAX, ItemIndex::get),
+                    by_rule.contains_key(id(at)),
+                    self.batches.partition_point(|first| *first <= at),
+                    at,
+                )
+            })
             .collect();
         listed.sort_by(|one, other| {
             let (a, b) = ((one.0, one.1, one.2), (other.0, other.1, other.2));

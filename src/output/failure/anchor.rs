@@ -23,5 +23,5 @@ hint_table! {
 pub(super) fn push(error: &anchor::Error) -> Option<Failure> {
     let anchor::Error::Push(error) = error else { return None };
     let differs = matches!(error.downcast_ref(), Some(push::Error::Diverged(_)));
-    differs.then(|| Failure { exit: 3, ..Failure::of("anchor-differs", &**error) })
+    differs.then(|| Failure { exit: 3, ..Failure::from_error("anchor-differs", &**error) })
 }

@@ -30,9 +30,9 @@ hint_table! {
 pub(super) fn inner(error: &apply::Error) -> Option<Failure> {
     Some(match error {
         apply::Error::WorkTree(work_tree::Error::Checkout(inner)) => checkout(inner),
-        apply::Error::Hook(hook::Error::Refused { .. }) => Failure::of("hook", error).hint(hints::no_verify()),
-        apply::Error::Ref(refs::Error::LostRace(_)) => Failure::of("apply", error).race(),
-        apply::Error::Ref(refs::Error::Locked { .. }) => Failure::of("apply", error).locked(),
+        apply::Error::Hook(hook::Error::Refused { .. }) => Failure::from_error("hook", error).hint(hints::no_verify()),
+        apply::Error::Ref(refs::Error::LostRace(_)) => Failure::from_error("apply", error).race(),
+        apply::Error::Ref(refs::Error::Locked { .. }) => Failure::from_error("apply", error).locked(),
         _ => return None,
     })
 }
@@ -46,5 +46,5 @@ pub(super) fn checkout(error: &checkout::Error) -> Failure {
         (Some(Obstacle::Permission), _) => hints::again_with_permission(),
         (None, _) => hints::again(),
     };
-    Failure { code: "work-tree", hint: Some(hint), ..Failure::of("work-tree", error) }
+    Failure { code: "work-tree", hint: Some(hint), ..Failure::from_error("work-tree", error) }
 }

@@ -27,7 +27,7 @@ hint_table! {
 
 pub(super) fn threads(error: &threads::Error) -> Option<Failure> {
     let is_unknown = matches!(error, threads::Error::Trust(trust::Error::NoSigners));
-    is_unknown.then(|| Failure::of("no-signers", error).hint(hints::verify_thread_by_signer()))
+    is_unknown.then(|| Failure::from_error("no-signers", error).hint(hints::verify_thread_by_signer()))
 }
 
 /// Ambiguous or damaged `packed-refs` are a failed check.

@@ -22,7 +22,7 @@ impl Failure {
             return self;
         }
         let Some(store) = store() else { return self };
-        if is_stash && UNFINISHED.iter().any(|name| store.git_dir().join(name).exists()) {
+        if is_stash && UNFINISHED.iter().any(|state_file| store.git_dir().join(state_file).exists()) {
             self.hint = Some(hints::finish());
         } else if !is_stash && history::is_shallow(&store) {
             self.hint = Some(hints::unshallow());

@@ -22,21 +22,24 @@ pub(super) fn drift(error: &revisions::Error) -> Option<Failure> {
         format!("revision {} was produced by {}", drift.revision.number, drift.revision.author),
         format!("{}; at {at}, in commit {commit}", drift.origin()),
     ];
-    Some(Failure { causes: causes.into(), ..Failure::of("drift", error) })
+    Some(Failure { causes: causes.into(), ..Failure::from_error("drift", error) })
 }
 
 pub(super) fn put_revision(error: &Error) -> Option<Failure> {
-    let with_code = |code| Failure::of(code, error);
     Some(match error {
         Error::Unfit(_, unfit) => match unfit.as_ref() {
-            Unfit::Unknown(schema) => with_code("unknown-schema").hint(hints::register_schema(schema)),
-            Unfit::Unreadable(_, why) => with_code("schema-unreadable").hint(hints::set_file(&why.place.key)),
-            Unfit::LeftOut(..) => with_code("left-out").hint(hints::build_whole()),
+            Unfit::Unknown(schema) => Failure::from_error("unknown-schema", error).hint(hints::register_schema(schema)),
+            Unfit::Unreadable(_, why) => {
+                Failure::from_error("schema-unreadable", error).hint(hints::set_file(&why.place.key))
+            }
+            Unfit::LeftOut(..) => Failure::from_error("left-out", error).hint(hints::build_whole()),
             _ => return None,
         },
-        Error::Illegal(_, Illegal::NoPlace(_, other)) => with_code("name-clash").hint(hints::name_there(other)),
-        Error::Illegal(_, Illegal::AfterSeal) => with_code("sealed"),
-        Error::Illegal(_, Illegal::WrittenAfterEnd(_)) => with_code("ended"),
+        Error::Illegal(_, Illegal::NoPlace(_, other)) => {
+            Failure::from_error("name-clash", error).hint(hints::name_there(other))
+        }
+        Error::Illegal(_, Illegal::AfterSeal) => Failure::from_error("sealed", error),
+        Error::Illegal(_, Illegal::WrittenAfterEnd(_)) => Failure::from_error("ended", error),
         _ => return None,
     })
 }

@@ -61,11 +61,11 @@ fn sandbox(refused: &Refused) -> Hint {
 pub(super) fn snapshot(error: &record::Error) -> Option<Failure> {
     let record::Error::Snapshot(snapshot) = error else { return None };
     Some(match snapshot {
-        snapshot::Error::Folder(_) => Failure::of("io", error),
-        snapshot::Error::Git(_) | snapshot::Error::WorkTree(_) => Failure::of("git", error),
-        snapshot::Error::Unborn => Failure::of("unborn", error).hint(hints::first_commit()),
+        snapshot::Error::Folder(_) => Failure::from_error("io", error),
+        snapshot::Error::Git(_) | snapshot::Error::WorkTree(_) => Failure::from_error("git", error),
+        snapshot::Error::Unborn => Failure::from_error("unborn", error).hint(hints::first_commit()),
         snapshot::Error::Store(_) => return None,
-        _ => Failure::of("bad-range", error).hint(hints::adopt_range()),
+        _ => Failure::from_error("bad-range", error).hint(hints::adopt_range()),
     })
 }
 
@@ -81,10 +81,10 @@ pub(super) fn execute(error: &execute::Error) -> Option<Failure> {
     let failure = match error {
         execute::Error::NoCache(_) => return None,
         execute::Error::Workspace(error) => no_worktrees(error),
-        _ if error.is_of_spec() => Some(Failure { exit: 2, ..Failure::of("spec", error) }),
+        _ if error.is_of_spec() => Some(Failure { exit: 2, ..Failure::from_error("spec", error) }),
         _ => None,
     };
-    failure.or_else(|| Some(Failure::of("attempt", error)))
+    failure.or_else(|| Some(Failure::from_error("attempt", error)))
 }
 
 pub(super) fn not_rechecked(error: &recheck::Error) -> Option<Failure> {
@@ -98,15 +98,15 @@ pub(super) fn not_rechecked(error: &recheck::Error) -> Option<Failure> {
 /// Returns the failure if another process drives the run.
 pub(super) fn driven_elsewhere(lock: &run_lock::Error, error: &(dyn std::error::Error + 'static)) -> Option<Failure> {
     let run_lock::Error::Held { .. } = lock else { return None };
-    Some(Failure { exit: 5, ..Failure::of("held", error) }.hint(hints::wait()))
+    Some(Failure { exit: 5, ..Failure::from_error("held", error) }.hint(hints::wait()))
 }
 
 /// Returns the failure if no worktree can be created in this repository.
 fn no_worktrees(error: &workspace::Error) -> Option<Failure> {
     match error {
-        workspace::Error::Annex(_) => Some(Failure::of("git-annex", error).hint(hints::without_annex())),
+        workspace::Error::Annex(_) => Some(Failure::from_error("git-annex", error).hint(hints::without_annex())),
         // The cache folder is not writable, as if HOME is `/`.
-        workspace::Error::Root { .. } => Some(Failure::of("no-cache", error).hint(hints::workspace_root())),
+        workspace::Error::Root { .. } => Some(Failure::from_error("no-cache", error).hint(hints::workspace_root())),
         _ => None,
     }
 }

@@ -15,14 +15,14 @@ impl Failure {
     /// The file does not show whether a git command is still running. A race keeps its exit code
     /// and hint.
     pub(crate) fn naming_lock(mut self) -> Self {
-        let named = std::iter::once(&self.message).chain(&self.causes).find_map(|text| porcelain::lock_named(text));
-        let Some((lock, age)) = named.and_then(|lock| Some((lock.clone(), age(&lock)?))) else { return self };
-        let shown = format!("{} is in the way, {age} old", lock.display());
+        let path = std::iter::once(&self.message).chain(&self.causes).find_map(|text| porcelain::lock_named(text));
+        let Some((lock, age)) = path.and_then(|lock| Some((lock.clone(), age(&lock)?))) else { return self };
+        let cause = format!("{} is in the way, {age} old", lock.display());
         if self.code == "lost-race" {
-            self.causes.push(shown);
+            self.causes.push(cause);
             return self;
         }
-        let why = format!("{shown}: a git command goes on there, or one that was killed left it");
+        let why = format!("{cause}: a git command goes on there, or one that was killed left it");
         let before = std::mem::replace(&mut self.message, why);
         // git could not check for local changes.
         self.causes.insert(0, if self.code == "local-changes" { "nothing was changed".to_owned() } else { before });

@@ -24,7 +24,7 @@ hint_table! {
 }
 
 pub(super) fn second_vote(error: &people::Error) -> Option<Failure> {
-    matches!(error, people::Error::Illegal(Illegal::SecondVote(..))).then(|| Failure::of("second-vote", error))
+    matches!(error, people::Error::Illegal(Illegal::SecondVote(..))).then(|| Failure::from_error("second-vote", error))
 }
 
 /// Returns the command that gives a key the missing role.

@@ -82,10 +82,10 @@ const NOWHERE: [&str; 3] = ["does not appear to be a git repository", "repositor
 const OWNER: &str = "dubious ownership in repository at '";
 
 /// Returns the hint for refused refs.
-pub(super) fn of_declined(request: &Request, answers: &[Answer], said: &str) -> Hint {
+pub(super) fn of_declined(request: &Request, answers: &[Answer], output: &str) -> Hint {
     let (to, names) = (&request.remote.given, request.asked.names());
     let outside = request.space.folder() == format::REFS;
-    let remote = said.lines().filter(|line| line.starts_with("remote: ") || line.contains("unpack failed"));
+    let remote = output.lines().filter(|line| line.starts_with("remote: ") || line.contains("unpack failed"));
     let summaries = answers.iter().filter(|answer| !answer.taken).map(|answer| answer.summary.as_str());
     let text = remote.chain(summaries).collect::<Vec<_>>().join("\n");
     match reason(&text) {
@@ -103,11 +103,11 @@ pub(super) fn of_declined(request: &Request, answers: &[Answer], said: &str) -> 
 }
 
 /// Returns the hint for a push that failed before the remote reported refs.
-pub(super) fn of_push(request: &Request, said: &str) -> Option<Hint> {
+pub(super) fn of_push(request: &Request, output: &str) -> Option<Hint> {
     let to = &request.remote.given;
-    match (http_status(said), reason(said)) {
+    match (http_status(output), reason(output)) {
         (Some(413), _) | (_, Some(Reason::Size)) => Some(hints::push_less(to)),
-        (Some(403) | None, Some(Reason::Rights)) if !signs_in(said) => Some(hints::push_right(to)),
+        (Some(403) | None, Some(Reason::Rights)) if !signs_in(output) => Some(hints::push_right(to)),
         _ => None,
     }
 }
@@ -122,35 +122,38 @@ pub(super) fn of_remote(error: &remote::Error) -> Option<Hint> {
 }
 
 /// Returns the hint for an unreachable remote or failed authentication.
-fn of_words(remote: &str, said: &str) -> Option<Hint> {
-    let small = said.to_ascii_lowercase();
-    let any = |words: &[&str]| words.iter().any(|words| small.contains(words));
-    let owned = said.split_once(OWNER).and_then(|(_, rest)| rest.split('\'').next());
-    match http_status(said) {
-        _ if any(&OTHER_HASH) => Some(hints::remote_of_same_hash()),
+fn of_words(remote: &str, output: &str) -> Option<Hint> {
+    let small = output.to_ascii_lowercase();
+    let owned = output.split_once(OWNER).and_then(|(_, rest)| rest.split('\'').next());
+    match http_status(output) {
+        _ if contains_any(&small, &OTHER_HASH) => Some(hints::remote_of_same_hash()),
         _ if let Some(path) = owned => Some(hints::safe_directory(path)),
         Some(401) => Some(hints::sign_in(remote)),
         Some(404) => Some(hints::remotes()),
         Some(429 | 500..=599) => Some(hints::again_later()),
-        None if signs_in(said) => Some(hints::sign_in(remote)),
-        None if any(&NOWHERE) => Some(hints::remotes()),
-        None if any(&DOWN) => Some(hints::again_later()),
+        None if signs_in(output) => Some(hints::sign_in(remote)),
+        None if contains_any(&small, &NOWHERE) => Some(hints::remotes()),
+        None if contains_any(&small, &DOWN) => Some(hints::again_later()),
         _ => None,
     }
 }
 
-/// Returns the setting that accepts objects that git's check rejects, if there is one.
-pub(super) fn of_check(said: &str) -> Option<Hint> {
-    fsck::finding(said).map(hints::let_through)
+fn contains_any(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| text.contains(word))
 }
 
-fn signs_in(said: &str) -> bool {
-    let small = said.to_ascii_lowercase();
+/// Returns the setting that accepts objects that git's check rejects, if there is one.
+pub(super) fn of_check(output: &str) -> Option<Hint> {
+    fsck::finding(output).map(hints::let_through)
+}
+
+fn signs_in(output: &str) -> bool {
+    let small = output.to_ascii_lowercase();
     SIGN_IN.iter().any(|words| small.contains(words))
 }
 
-fn reason(said: &str) -> Option<Reason> {
-    let small = said.to_ascii_lowercase();
+fn reason(output: &str) -> Option<Reason> {
+    let small = output.to_ascii_lowercase();
     let found = WORDS.iter().find(|(_, words)| words.split('|').any(|words| small.contains(words)));
     found.map(|(reason, _)| *reason)
 }

@@ -63,13 +63,13 @@ pub(super) fn saved(error: &repository::Error) -> Option<Failure> {
 }
 
 pub(super) fn no_cache(error: &NoCache) -> Failure {
-    Failure::of("no-cache", error).hint(hints::workspace_root())
+    Failure::from_error("no-cache", error).hint(hints::workspace_root())
 }
 
 pub(super) fn secret(secret: &Secret) -> Failure {
-    Failure::of("secret-found", secret).hint(hints::allow_secret(secret))
+    Failure::from_error("secret-found", secret).hint(hints::allow_secret(secret))
 }
 
 pub(super) fn left_out(error: &LeftOut) -> Failure {
-    Failure::of("left-out", error).hint(hints::build_whole())
+    Failure::from_error("left-out", error).hint(hints::build_whole())
 }

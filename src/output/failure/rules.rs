@@ -129,8 +129,8 @@ fn by_code(error: &(dyn Error + 'static)) -> Option<Failure> {
         scratch_repo::Error, statements::Error, used::Error, verification::Error, verified_stream::Error, verify::Error,
         documents::Error, revisions::Error,
     }
-    .or_else(|| of_type(error, |error: &disk::Error| Failure::of("clean", error)))
-    .or_else(|| of_type(error, |error: &nonce::Error| Failure::of("nonce", error)))
+    .or_else(|| of_type(error, |error: &disk::Error| Failure::from_error("clean", error)))
+    .or_else(|| of_type(error, |error: &nonce::Error| Failure::from_error("nonce", error)))
 }
 
 /// Calls the function if the error, perhaps boxed, is of its type.
@@ -138,8 +138,7 @@ fn of_type<E: Error + 'static, D: Into<Option<Failure>>>(
     error: &(dyn Error + 'static),
     decide: impl FnOnce(&E) -> D,
 ) -> Option<Failure> {
-    let boxed = || error.downcast_ref::<Box<E>>().map(AsRef::as_ref);
-    error.downcast_ref::<E>().or_else(boxed).map(decide)?.into()
+    error.downcast_ref::<E>().or_else(|| error.downcast_ref::<Box<E>>().map(AsRef::as_ref)).map(decide)?.into()
 }
 
 /// Returns the failure with the hint of the function, if the error is of its type and has a code.
@@ -188,8 +187,8 @@ mod tests {
     fn the_outermost_decision_counts() {
         let error = git_handoff::apply::Error::Ref(refs::Error::Other("refs/x".into(), "broken".into()));
         assert_eq!(Failure::from(error).code, "apply");
-        let error = verified_stream::Error::Store(git_handoff::git::store::Error::Name("broken".into()));
-        assert_eq!(Failure::from(error).code, "store");
+        let store_error = verified_stream::Error::Store(git_handoff::git::store::Error::Name("broken".into()));
+        assert_eq!(Failure::from(store_error).code, "store");
     }
 
     #[test]

@@ -44,5 +44,5 @@ hint_table! {
 
 pub(super) fn damaged(error: &coordinate::Error) -> Option<Failure> {
     let is_damaged = matches!(error, coordinate::Error::Document(Unreadable::Damaged(..)));
-    is_damaged.then(|| Failure::of("altered", error).hint(hints::verify_all()))
+    is_damaged.then(|| Failure::from_error("altered", error).hint(hints::verify_all()))
 }

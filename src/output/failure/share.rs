@@ -54,8 +54,7 @@ impl Failure {
         let of_remote = || match error.downcast_ref()? {
             remote::Error::Forbidden(_, why) => {
                 let by_right = refusal::of_push(request, &why.to_string());
-                let otherwise = || if outside { hints::forbidden(to, names) } else { hints::bundle() };
-                Some(by_right.unwrap_or_else(otherwise))
+                Some(by_right.unwrap_or_else(|| if outside { hints::forbidden(to, names) } else { hints::bundle() }))
             }
             remote::Error::Failed(_, why) => refusal::of_push(request, &why.to_string()),
             _ => None,
@@ -85,12 +84,12 @@ impl Failure {
 pub(super) fn push(error: &push::Error) -> Option<Failure> {
     match error {
         push::Error::Diverged(diverged) if diverged.iter().any(Diverged::is_driven_twice) => {
-            Some(Failure::of("driven-twice", error))
+            Some(Failure::from_error("driven-twice", error))
         }
         push::Error::Declined { said, .. } => {
             let causes = said.lines().filter_map(|line| line.strip_prefix("remote: "));
             let causes = causes.map(|line| line.trim_end().to_owned()).collect();
-            Some(Failure { causes, ..Failure::of("declined", error) })
+            Some(Failure { causes, ..Failure::from_error("declined", error) })
         }
         _ => None,
     }
@@ -98,7 +97,7 @@ pub(super) fn push(error: &push::Error) -> Option<Failure> {
 
 pub(super) fn vanished(error: &fetch::Error) -> Option<Failure> {
     let fetch::Error::Vanished(vanished) = error else { return None };
-    vanished.seen.then(|| Failure { exit: 3, ..Failure::of("vanished", error) })
+    vanished.seen.then(|| Failure { exit: 3, ..Failure::from_error("vanished", error) })
 }
 
 pub(super) fn protected(error: &bundle::Error) -> Option<Failure> {
@@ -108,5 +107,5 @@ pub(super) fn protected(error: &bundle::Error) -> Option<Failure> {
         protected_files::Error::NoFile { .. } => hints::fetch_all_files(),
         _ => return None,
     };
-    Some(Failure::of("no-base", error).hint(hint))
+    Some(Failure::from_error("no-base", error).hint(hint))
 }

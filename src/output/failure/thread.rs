@@ -24,19 +24,19 @@ hint_table! {
         E::UnknownLineage { .. } => hints::accept_lineage();
         E::NotThere { .. } | E::Quarantine(quarantine::Error::NoRef { .. }) => hints::ask_to_push();
         E::NoSource(_) => hints::from();
-        E::Quarantine(quarantine::Error::Refused(said)) => refusal::of_check(said);
+        E::Quarantine(quarantine::Error::Refused(output)) => refusal::of_check(output);
         E::Quarantine(quarantine::Error::Unreachable(_, why)) => refusal::of_remote(why);
     }
     checkout::Error as E {
         E::LocalChanges { marks, .. } => hints::unmark_and_stash(&marks.skipped, &marks.assumed);
     }
     worktree::Error as E {
-        E::Quarantine(quarantine::Error::Refused(said)) => refusal::of_check(said);
+        E::Quarantine(quarantine::Error::Refused(output)) => refusal::of_check(output);
     }
 }
 
 pub(super) fn unsound(unsound: &verify::Unsound) -> Failure {
-    Failure::of("unsound", unsound).hint(hints::verify_thread(&unsound.thread))
+    Failure::from_error("unsound", unsound).hint(hints::verify_thread(&unsound.thread))
 }
 
 pub(super) fn unclean(error: &gate::Error) -> Option<Failure> {
@@ -48,19 +48,19 @@ pub(super) fn unclean(error: &gate::Error) -> Option<Failure> {
         Classification::Operational if stale => hints::confirm(class.as_str()),
         _ => hints::accept(class.as_str()),
     };
-    Some(Failure { exit, report: Some(report.clone()), ..Failure::of("packet", error) }.hint(hint))
+    Some(Failure { exit, report: Some(report.clone()), ..Failure::from_error("packet", error) }.hint(hint))
 }
 
 /// The offer is used up, whatever failed afterwards.
 pub(super) fn unfinished(error: &adopt::Error) -> Option<Failure> {
     let adopt::Error::Unfinished { thread, .. } = error else { return None };
-    Some(Failure { hint: Some(hints::checkout(thread)), ..Failure::of("unfinished", error) })
+    Some(Failure { hint: Some(hints::checkout(thread)), ..Failure::from_error("unfinished", error) })
 }
 
 pub(super) fn not_written(error: &checkout::Error) -> Option<Failure> {
     match error {
         checkout::Error::OtherBase { base: Some(base), .. } => {
-            Some(Failure::of("other-base", error).hint(hints::switch(base)))
+            Some(Failure::from_error("other-base", error).hint(hints::switch(base)))
         }
         checkout::Error::Write(inner) => Some(super::apply::checkout(inner)),
         _ => None,

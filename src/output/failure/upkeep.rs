@@ -35,5 +35,5 @@ pub(super) fn still_driven(error: &delete::Error) -> Option<Failure> {
 }
 
 pub(super) fn write_error(error: &setup::WriteError) -> Failure {
-    Failure::of("config", error).hint(hints::again())
+    Failure::from_error("config", error).hint(hints::again())
 }

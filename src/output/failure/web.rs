@@ -15,7 +15,7 @@ hint_table! {
 
 pub(super) fn credentials(error: &S3Error) -> Option<Failure> {
     let is_ours = matches!(error, S3Error::Program(ProgramError::Credentials(_)));
-    is_ours.then(|| Failure::of("credentials", error))
+    is_ours.then(|| Failure::from_error("credentials", error))
 }
 
 /// Returns the hint for a refusal of S3.

@@ -27,16 +27,16 @@ pub(crate) fn lines(line: &Cell, width: usize, indent: usize) -> Vec<Cell> {
         return vec![line.clone()];
     }
     let indent = if indent > 0 && indent <= width / 2 { indent } else { SET_IN };
-    let (mut broken, mut current, mut taken) = (Vec::new(), Cell::default(), 0);
+    let (mut broken, mut current, mut used) = (Vec::new(), Cell::default(), 0);
     for word in words(line) {
         let wide = word.width();
         let mut space = word.space;
-        if taken > 0 && taken + space + wide > width {
+        if used > 0 && used + space + wide > width {
             broken.push(std::mem::take(&mut current));
-            (space, taken) = (indent, 0);
+            (space, used) = (indent, 0);
         }
         current = current.and(" ".repeat(space), None);
-        taken += space + wide;
+        used += space + wide;
         current = word.parts.into_iter().fold(current, |cell, (text, color)| cell.and(text, color));
     }
     broken.push(current);
@@ -46,7 +46,7 @@ pub(crate) fn lines(line: &Cell, width: usize, indent: usize) -> Vec<Cell> {
 /// Wraps plain text in the same way, with indented continuation lines.
 pub(crate) fn text(line: &str, width: usize, indent: usize) -> Vec<String> {
     let broken = lines(&Cell::from(line), width, indent);
-    broken.into_iter().map(|line| line.painted(false).as_str().to_owned()).collect()
+    broken.into_iter().map(|part| part.painted(false).as_str().to_owned()).collect()
 }
 
 /// Splits a line into words.
@@ -80,9 +80,9 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     if cut.len() == text.len() && cut == text {
         return cut.into_owned();
     }
-    let kept = cut.trim_end_matches('…');
-    let is_whole = text.get(kept.len()..).is_some_and(|rest| rest.starts_with(' '));
-    match kept.rsplit_once(' ') {
+    let head = cut.trim_end_matches('…');
+    let is_whole = text.get(head.len()..).is_some_and(|rest| rest.starts_with(' '));
+    match head.rsplit_once(' ') {
         Some((whole, _)) if !is_whole => format!("{}…", whole.trim_end()),
         _ => cut.into_owned(),
     }

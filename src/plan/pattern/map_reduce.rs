@@ -55,16 +55,16 @@ fn read<'p>(
     payload: &Value,
     at: &JsonPath,
 ) -> Option<MapReduce<'p>> {
-    let fields = Fields::of(payload, at.clone(), &["map", "reduce", "onMapFailure", "minSuccess"], plan.problems)?;
+    let fields = Fields::read(payload, at.clone(), &["map", "reduce", "onMapFailure", "minSuccess"], plan.problems)?;
     let map = plan.template(fields.get("map"), &fields.at("map"), &["needsKey", "outputPath"]);
     let reduce = plan.template(fields.get("reduce"), &fields.at("reduce"), &["keyPrefix"]);
     let (maps, reduced) = (fold(&format!("{prefix}map-")), fold(&format!("{prefix}reduce")));
     plan.reserve(splitter, |id| id.starts_with(&maps) || id == reduced);
     let success = read_success(plan, &fields)?;
-    let word = |plan: &mut Plan<'_>, of: &str, key: &str, default: &str| -> Option<String> {
+    let word = |reading: &mut Plan<'_>, of: &str, key: &str, default: &str| -> Option<String> {
         // A value that is not an object was already reported.
         let part = Fields::open(fields.get(of)?.as_object()?, fields.at(of));
-        Some(part.text(key, plan.problems).unwrap_or(default).to_owned())
+        Some(part.text(key, reading.problems).unwrap_or(default).to_owned())
     };
     let needs_key = word(plan, "map", "needsKey", "input")?;
     let output = word(plan, "map", "outputPath", "result")?;

@@ -46,7 +46,7 @@ pub(super) fn chain(plan: &mut Plan<'_>) {
 
 fn compile_gate(plan: &mut Plan<'_>, gate: &str, payload: &Value, at: &JsonPath) -> Option<()> {
     let known = ["onRed", "subject", "fixTemplate", "maxFixAttempts"];
-    let fields = Fields::of(payload, at.clone(), &known, plan.problems)?;
+    let fields = Fields::read(payload, at.clone(), &known, plan.problems)?;
     ["onRed", "subject"].iter().for_each(|key| _ = fields.required(key, plan.problems));
     let on_red = read_on_red(plan, &fields);
     let subject = read_subject(plan, &fields, gate);

@@ -33,7 +33,7 @@ struct Quorum {
 
 fn read(plan: &mut Plan<'_>, payload: &Value, at: &JsonPath) -> Option<Quorum> {
     let known = ["reviewers", "threshold", "commit", "onReject", "fixTemplate", "maxRounds"];
-    let fields = Fields::of(payload, at.clone(), &known, plan.problems)?;
+    let fields = Fields::read(payload, at.clone(), &known, plan.problems)?;
     ["reviewers", "threshold", "commit"].iter().for_each(|key| _ = fields.required(key, plan.problems));
     let list = fields.list("reviewers", plan.problems)?;
     if list.is_empty() || list.len() as u64 > MOST {

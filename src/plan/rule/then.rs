@@ -100,7 +100,7 @@ fn read_create(fields: &Fields<'_>, draft: &mut DraftRule, problems: &mut Proble
     let for_each = match fields.get("forEach") {
         None => None,
         Some(value) => Some(problems.under(Code::BadRule, |own| {
-            let fields = Fields::of(value, fields.at("forEach"), &["outputsOf"], own)?;
+            let fields = Fields::read(value, fields.at("forEach"), &["outputsOf"], own)?;
             fields.required("outputsOf", own);
             item_id(fields.string("outputsOf", own)?, &fields.at("outputsOf"), own)
         })?),
@@ -119,7 +119,7 @@ fn read_create(fields: &Fields<'_>, draft: &mut DraftRule, problems: &mut Proble
 
 fn read_made(value: &Value, at: &JsonPath, draft: &mut DraftRule, problems: &mut Problems) -> Option<DraftMade> {
     let known = ["item", "optional", "each", "reasons", "again"];
-    let fields = problems.under(Code::BadRule, |own| Fields::of(value, at.clone(), &known, own))?;
+    let fields = problems.under(Code::BadRule, |own| Fields::read(value, at.clone(), &known, own))?;
     if fields.get("again").is_some() {
         return problems.under(Code::BadRule, |own| {
             if fields.map().len() > 1 {
@@ -132,23 +132,23 @@ fn read_made(value: &Value, at: &JsonPath, draft: &mut DraftRule, problems: &mut
     draft.create.extend(read::item(item, fields.at("item"), problems));
     problems.under(Code::BadRule, |own| {
         let optional = fields.list("optional", own).unwrap_or_default().iter().enumerate();
-        let optional = optional.map(|(index, value)| path(value, &fields.at("optional").index(index), own));
+        let optional = optional.map(|(index, entry)| path(entry, &fields.at("optional").index(index), own));
         let optional = optional.collect::<Option<_>>()?;
         let each = match fields.get("each") {
             None => None,
             Some(each) => Some(read_each(each, fields.at("each"), own)?),
         };
         let mut reasons = BTreeMap::new();
-        for (key, value) in fields.object("reasons", own).into_iter().flatten() {
-            let at = fields.at("reasons").key(key);
-            reasons.insert(key.clone(), item_id(string(value, &at, own)?, &at, own)?);
+        for (key, entry) in fields.object("reasons", own).into_iter().flatten() {
+            let reason_at = fields.at("reasons").key(key);
+            reasons.insert(key.clone(), item_id(string(entry, &reason_at, own)?, &reason_at, own)?);
         }
         Some(DraftMade::Template { optional, each, reasons })
     })
 }
 
 fn read_each(value: &Value, at: JsonPath, own: &mut Problems) -> Option<Each> {
-    let fields = Fields::of(value, at, &["outputsOf", "key", "from", "select", "survivors"], own)?;
+    let fields = Fields::read(value, at, &["outputsOf", "key", "from", "select", "survivors"], own)?;
     ["outputsOf", "key", "from", "select"].iter().for_each(|key| _ = fields.required(key, own));
     let outputs_of = item_id(fields.string("outputsOf", own)?, &fields.at("outputsOf"), own)?;
     let from = item_id(fields.string("from", own)?, &fields.at("from"), own)?;
@@ -177,7 +177,7 @@ fn read_order(fields: &Fields<'_>, own: &mut Problems) -> Option<BTreeMap<ItemId
 }
 
 fn read_gate(fields: &Fields<'_>, own: &mut Problems) -> Option<Gate> {
-    let fields = Fields::of(fields.get("gate")?, fields.at("gate"), &["item", "blocks", "votes"], own)?;
+    let fields = Fields::read(fields.get("gate")?, fields.at("gate"), &["item", "blocks", "votes"], own)?;
     fields.required("item", own);
     let item = item_id(fields.string("item", own)?, &fields.at("item"), own)?;
     let [blocks, votes] = ["blocks", "votes"].map(|key| fields.boolean(key, own).unwrap_or(false));

@@ -22,14 +22,14 @@ const MAX_NAMED: usize = 1_000;
 
 /// Parses `when`; absent in the draft only if it is not an object.
 pub(super) fn read_when(value: &Value, at: JsonPath, own: &mut Problems) -> Option<When> {
-    let fields = Fields::of(value, at, &["present", "absent", "if", "items", "atMost"], own)?;
+    let fields = Fields::read(value, at, &["present", "absent", "if", "items", "atMost"], own)?;
     let present = read_documents(&fields, "present", own);
     let absent = read_documents(&fields, "absent", own);
     let list = fields.list("if", own).unwrap_or_default();
     let conditions: Vec<Condition> = list
         .iter()
         .enumerate()
-        .filter_map(|(index, value)| read_condition(value, fields.at("if").index(index), own))
+        .filter_map(|(index, entry)| read_condition(entry, fields.at("if").index(index), own))
         .collect();
     let never: BTreeSet<&FilePath> = absent.iter().collect();
     let mut needed = present.iter().chain(conditions.iter().map(|condition| &condition.document));
@@ -38,20 +38,20 @@ pub(super) fn read_when(value: &Value, at: JsonPath, own: &mut Problems) -> Opti
         own.push(Problem::new(Code::BadRule, &fields.at("absent"), message));
     }
     let at_most = fields.integer("atMost", &(1..=MAX_CREATED), own).unwrap_or(1);
-    let list = fields.list("items", own).unwrap_or_default();
-    if list.len() > MAX_CONDITIONS {
-        let message = format!("{} conditions on items; at most {MAX_CONDITIONS} are read", list.len());
+    let conditions_read = fields.list("items", own).unwrap_or_default();
+    if conditions_read.len() > MAX_CONDITIONS {
+        let message = format!("{} conditions on items; at most {MAX_CONDITIONS} are read", conditions_read.len());
         return bad(&fields.at("items"), &message, own);
     }
-    let items = list.iter().enumerate();
+    let items = conditions_read.iter().enumerate();
     let items =
-        items.filter_map(|(index, value)| read_item_condition(value, fields.at("items").index(index), own)).collect();
+        items.filter_map(|(index, entry)| read_item_condition(entry, fields.at("items").index(index), own)).collect();
     Some(When { present, absent, conditions, items, at_most })
 }
 
 /// Parses a condition on items.
 fn read_item_condition(value: &Value, at: JsonPath, own: &mut Problems) -> Option<ItemCondition> {
-    let fields = Fields::of(value, at, &["items", "createdBy", "are", "have", "count", "op", "value"], own)?;
+    let fields = Fields::read(value, at, &["items", "createdBy", "are", "have", "count", "op", "value"], own)?;
     let many = fields.get("items").and_then(Value::as_array).is_some_and(|list| list.len() > MAX_NAMED);
     if many {
         return bad(&fields.at("items"), &format!("a condition names at most {MAX_NAMED} items"), own);
@@ -79,9 +79,9 @@ fn read_item_condition(value: &Value, at: JsonPath, own: &mut Problems) -> Optio
             Quantity::Rounds
         }
         _ => {
-            let wanted = "one of `are`, which is what became of them, `have`, which is an output, and `count`, which is \
+            let expected = "one of `are`, which is what became of them, `have`, which is an output, and `count`, which is \
                  \"outputs\", \"attempts\" or, of a rule, \"rounds\"";
-            return bad(&fields.at("are"), wanted, own);
+            return bad(&fields.at("are"), expected, own);
         }
     };
     let op = fields.string("op", own).map(|text| read_op(text, &fields, own));
@@ -110,9 +110,9 @@ fn read_words(value: &Value, at: &JsonPath, own: &mut Problems) -> Option<Vec<Be
     let words = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
     let known = Became::ALL.map(Became::as_str).join(" ");
     let read: Option<Vec<Became>> =
-        words.iter().map(|word| Became::ALL.into_iter().find(|known| *word == known.as_str())).collect();
+        words.iter().map(|word| Became::ALL.into_iter().find(|state| *word == state.as_str())).collect();
     match read {
-        Some(words) if !words.is_empty() => Some(words),
+        Some(ids) if !ids.is_empty() => Some(ids),
         _ => bad(at, &format!("what became of items is said by some of these words: {known}"), own),
     }
 }
@@ -120,11 +120,11 @@ fn read_words(value: &Value, at: &JsonPath, own: &mut Problems) -> Option<Vec<Be
 fn read_documents(fields: &Fields<'_>, key: &str, own: &mut Problems) -> Vec<FilePath> {
     let list = fields.list(key, own).unwrap_or_default();
     let at = fields.at(key);
-    let (mut names, mut seen) = (Vec::new(), BTreeSet::new());
+    let (mut names, mut distinct) = (Vec::new(), BTreeSet::new());
     for (index, value) in list.iter().enumerate() {
         let at = at.index(index);
         let Some(name) = read_document(value, &at, own) else { continue };
-        if !seen.insert(name.clone()) {
+        if !distinct.insert(name.clone()) {
             own.push(Problem::new(Code::BadRule, &at, format!("the document {name:?} stands here twice")));
         }
         names.push(name);
@@ -138,7 +138,7 @@ fn read_document(value: &Value, at: &JsonPath, own: &mut Problems) -> Option<Fil
 }
 
 fn read_condition(value: &Value, at: JsonPath, own: &mut Problems) -> Option<Condition> {
-    let fields = Fields::of(value, at, &["document", "pointer", "op", "value"], own)?;
+    let fields = Fields::read(value, at, &["document", "pointer", "op", "value"], own)?;
     let document = fields.required("document", own);
     let document = document.and_then(|name| read_document(name, &fields.at("document"), own));
     let pointer = fields.required("pointer", own);
@@ -156,7 +156,7 @@ fn read_condition(value: &Value, at: JsonPath, own: &mut Problems) -> Option<Con
             Some(op) if op.is_of_numbers() && !literal.is_number() => Some("a number, as this operator compares"),
             _ => None,
         };
-        own.extend(wrong.map(|wanted| wrong_type(&fields.at("value"), wanted, literal)));
+        own.extend(wrong.map(|expected| wrong_type(&fields.at("value"), expected, literal)));
     }
     Some(Condition { document: document?, pointer: pointer?.to_owned(), op: op?, value: literal?.clone() })
 }

@@ -47,18 +47,24 @@ impl Compiled {
 
 fn wrong(error: &ValidationError<'_>) -> Wrong {
     let place = error.instance_path();
-    let step = |segment: LocationSegment<'_>| match segment {
-        LocationSegment::Property(key) => Step::Key(key.into_owned()),
-        LocationSegment::Index(index) => Step::Index(index),
-    };
-    Wrong { place: place.as_str().to_owned(), steps: place.iter().map(step).collect(), why: masked(error) }
+    Wrong {
+        place: place.as_str().to_owned(),
+        steps: place
+            .iter()
+            .map(|segment| match segment {
+                LocationSegment::Property(key) => Step::Key(key.into_owned()),
+                LocationSegment::Index(index) => Step::Index(index),
+            })
+            .collect(),
+        why: masked(error),
+    }
 }
 
 fn is_deeper(value: &Value, most: usize) -> bool {
     let Some(most) = most.checked_sub(1) else { return value.is_array() || value.is_object() };
     match value {
-        Value::Array(list) => list.iter().any(|value| is_deeper(value, most)),
-        Value::Object(map) => map.values().any(|value| is_deeper(value, most)),
+        Value::Array(list) => list.iter().any(|element| is_deeper(element, most)),
+        Value::Object(map) => map.values().any(|element| is_deeper(element, most)),
         _ => false,
     }
 }

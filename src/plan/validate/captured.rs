@@ -20,7 +20,7 @@ pub(super) fn check(item: &DraftItem, catalog: &Catalog, problems: &mut Problems
     let Some(spec) = spec_of(item, catalog) else { return };
     let mut hold = |produced: &Produced, at: &JsonPath| {
         let key = produced.select.product_key();
-        if let Some(why) = refusal(spec, CaptureKind::of(&key)) {
+        if let Some(why) = refusal(spec, CaptureKind::from_key(&key)) {
             problems.push(Problem::new(Code::UndeclaredProduct, at, format!("{key} is declared, and {why}")));
         }
     };

@@ -104,14 +104,18 @@ impl Graph {
             at = came_from[&at];
         }
         cycle.push(start);
-        let name = |at: &usize| items[*at].as_ref().and_then(|item| item.id.as_deref());
-        let mut names: Vec<Cow<'_, str>> = cycle.iter().rev().filter_map(name).map(Cow::from).collect();
+        let mut names: Vec<Cow<'_, str>> = cycle
+            .iter()
+            .rev()
+            .filter_map(|member| items[*member].as_ref().and_then(|item| item.id.as_deref()))
+            .map(Cow::from)
+            .collect();
         if let Some(left_out) = names.len().checked_sub(MAX_NAMED).filter(|count| *count > 1) {
             names.splice(MAX_NAMED / 2..MAX_NAMED / 2 + left_out, [format!("({left_out} more)").into()]);
         }
         let message = format!("these items wait for one another: {}", names.join(" -> "));
-        let at = items[start].as_ref().map_or_else(JsonPath::root, |item| item.path.itself().clone());
-        Problem::new(Code::Cycle, &at, message)
+        let item_path = items[start].as_ref().map_or_else(JsonPath::root, |item| item.path.itself().clone());
+        Problem::new(Code::Cycle, &item_path, message)
     }
 }
 
@@ -164,14 +168,14 @@ fn edges(item: &DraftItem) -> impl Iterator<Item = Edge<'_>> {
 /// Returns the positions by id; reports duplicates, ignoring case.
 fn positions(items: &[Option<DraftItem>], added: usize, problems: &mut Problems) -> BTreeMap<String, usize> {
     let mut positions = BTreeMap::new();
-    let mut taken: BTreeMap<String, &str> = BTreeMap::new();
+    let mut ids: BTreeMap<String, &str> = BTreeMap::new();
     // Existing items come first.
     for at in (added..items.len()).chain(0..added) {
         let Some((item, id)) = items[at].as_ref().and_then(|item| Some((item, item.id.as_deref()?))) else {
             continue;
         };
         positions.entry(id.to_owned()).or_insert(at);
-        let Some(other) = taken.insert(fold(id), id) else {
+        let Some(other) = ids.insert(fold(id), id) else {
             continue;
         };
         let message = if other == id {

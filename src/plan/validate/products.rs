@@ -20,7 +20,7 @@ const MAX_MEANT: usize = 100;
 pub(super) fn check(scope: &Scope<'_>, graph: &Graph, catalog: &Catalog, problems: &mut Problems) {
     let draft = scope.draft;
     let declared = draft.items.iter().map(|item| match item {
-        Some(item) => Declared::of(item, catalog),
+        Some(item) => Declared::new(item, catalog),
         None => Declared::default(),
     });
     let declared: Vec<Declared<'_>> = declared.collect();
@@ -106,7 +106,7 @@ impl<'d> Declared<'d> {
         declared.or_else(|| self.pipeline?.output_edge_type.as_ref())
     }
 
-    fn of(item: &'d DraftItem, catalog: &'d Catalog) -> Self {
+    fn new(item: &'d DraftItem, catalog: &'d Catalog) -> Self {
         let by_shape = catalog.shape(item.subagent_shape.as_ref()).into_iter().flat_map(|shape| &shape.produces);
         // A shape is only known here, so documents must be declared in the plan.
         let by_shape = by_shape.filter(|product| !matches!(product.select, Selector::Document { .. }));
@@ -178,7 +178,7 @@ pub(super) fn refuse_elsewhere<'d>(items: impl Iterator<Item = &'d DraftItem>, p
 
 fn from_item(edge: &NeedEdge<'_>, from: &str, select: &Selector, declared: &Declared<'_>, problems: &mut Problems) {
     let key = select.product_key();
-    if let Some(why) = declared.pipeline.and_then(|spec| captured::refusal(spec, CaptureKind::of(&key))) {
+    if let Some(why) = declared.pipeline.and_then(|spec| captured::refusal(spec, CaptureKind::from_key(&key))) {
         let message = format!("the item {from:?} does not hand over {key}: {why}");
         problems.push(edge.problem(Code::UndeclaredProduct, "select", message));
         return;
@@ -206,10 +206,10 @@ fn from_item(edge: &NeedEdge<'_>, from: &str, select: &Selector, declared: &Decl
 
 /// Returns a document's schema and the required one, if they do not match.
 fn drift(product: &Produced, select: &Selector) -> Option<(String, String)> {
-    let Selector::Document { schema: Some(wanted), .. } = select else { return None };
+    let Selector::Document { schema: Some(required), .. } = select else { return None };
     let made = product.schema.as_ref();
-    let said = || made.map_or_else(|| "without a schema".to_owned(), ToString::to_string);
-    (!wanted.admits(made)).then(|| (said(), wanted.to_string()))
+    (!required.admits(made))
+        .then(|| (made.map_or_else(|| "without a schema".to_owned(), ToString::to_string), required.to_string()))
 }
 
 /// Reports clashing document names.

@@ -35,8 +35,8 @@ pub(super) fn check<'d>(
     for item in items {
         let path = &item.path;
         if let Some(name) = &item.executor {
-            let wanted = Wanted { what: "executor", unknown: Code::UnknownExecutor, name };
-            wanted.check(&catalog.executors, &path.key("executor"), problems);
+            let executor = Wanted { what: "executor", unknown: Code::UnknownExecutor, name };
+            executor.check(&catalog.executors, &path.key("executor"), problems);
         }
         if let Some(inputs) = &item.inputs {
             let inputs = Fields::open(inputs, path.key("inputs"));
@@ -83,10 +83,10 @@ impl<'d> DocumentSchemas<'d> {
             catalog.shape(item.subagent_shape.as_ref()).map(|shape| &shape.produces[..]).unwrap_or_default()
         };
         let by_shapes = items.clone().flat_map(|item| of_shape(&item));
-        let named = items.flat_map(|item| item.produces.iter()).chain(by_shapes);
-        let named: BTreeSet<&Schema> = named.filter_map(|product| product.schema.as_ref()).collect();
+        let distinct = items.flat_map(|item| item.produces.iter()).chain(by_shapes);
+        let distinct: BTreeSet<&Schema> = distinct.filter_map(|product| product.schema.as_ref()).collect();
         let unfit =
-            named.into_iter().filter_map(|schema| Some((schema, schemas::usable(&catalog.schemas, schema).err()?)));
+            distinct.into_iter().filter_map(|schema| Some((schema, schemas::usable(&catalog.schemas, schema).err()?)));
         Self { unfit: unfit.collect(), known: catalog.schemas.names().map(ToString::to_string).collect() }
     }
 
@@ -119,14 +119,14 @@ fn check_people(item: &DraftItem, problems: &mut Problems) {
     if item.executor.as_deref() != Some(APPROVAL) {
         return;
     }
-    let said = [
+    let given = [
         ("produces", item.produces.unread || item.produces.iter().next().is_some()),
         ("timeout", item.timeout.is_some()),
         ("maxAttempts", item.max_attempts.is_some()),
         ("resourceLocks", !item.resource_locks.is_empty()),
         ("subagentShape", item.subagent_shape.is_some()),
     ];
-    for (field, _) in said.iter().filter(|(_, said)| *said) {
+    for (field, _) in given.iter().filter(|(_, given)| *given) {
         let message = format!("people decide about the item and nothing runs: `{field}` means nothing here");
         problems.push(Problem::new(Code::UnknownField, &item.path.key(field), message));
     }
@@ -171,22 +171,22 @@ fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, 
             problems.push(no_subagent(inputs, catalog));
         }
         if let Some(name) = inputs.string("subagent", problems) {
-            let wanted = Wanted { what: "subagent", unknown: Code::UnknownSubagent, name };
-            wanted.check(&catalog.subagents, &inputs.at("subagent"), problems);
+            let expected = Wanted { what: "subagent", unknown: Code::UnknownSubagent, name };
+            expected.check(&catalog.subagents, &inputs.at("subagent"), problems);
         }
     }
     if executor == Some(APPROVAL)
         && let Some(approvers) = inputs.get(APPROVERS).filter(|approvers| !are_keys(approvers))
     {
-        let wanted = "an array of fingerprints, `SHA256:…`, as `git handoff key` prints yours";
-        problems.push(wrong_type(&inputs.at(APPROVERS), wanted, approvers));
+        let expected = "an array of fingerprints, `SHA256:…`, as `git handoff key` prints yours";
+        problems.push(wrong_type(&inputs.at(APPROVERS), expected, approvers));
     }
     if executor == Some(COMMAND) {
         let command = inputs.required("command", problems);
         if let Some(command) = command.filter(|command| !is_command(command)) {
-            let wanted = "a command: an array of strings (program and arguments) or one string for `sh -c`, \
+            let expected = "a command: an array of strings (program and arguments) or one string for `sh -c`, \
                           not empty and without NUL";
-            problems.push(wrong_type(&inputs.at("command"), wanted, command));
+            problems.push(wrong_type(&inputs.at("command"), expected, command));
         }
         check_variables(inputs, problems);
         check_surroundings(inputs, problems);
@@ -214,8 +214,10 @@ fn check_variables(inputs: &Fields<'_>, problems: &mut Problems) {
     let Some(set) = inputs.object(ENV, problems) else { return };
     let at = inputs.at(ENV);
     for (name, value) in set {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-        if name.is_empty() || !name.bytes().all(plain) || name.starts_with(|c: char| c.is_ascii_digit()) {
+        if name.is_empty()
+            || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            || name.starts_with(|c: char| c.is_ascii_digit())
+        {
             let message = format!("{name:?} is not the name of an environment variable");
             problems.push(Problem::new(Code::BadInputKey, &at.key(name), message));
         } else if name.starts_with("HANDOFF_") || matches!(name.as_str(), "HOME" | "TMPDIR") {
@@ -229,8 +231,7 @@ fn check_variables(inputs: &Fields<'_>, problems: &mut Problems) {
 
 /// Validates the check, the standard input and the folder of an item's command.
 fn check_surroundings(inputs: &Fields<'_>, problems: &mut Problems) {
-    let is_line = |value: &Value| value.is_string() && is_command(value);
-    if let Some(check) = inputs.get(CHECK).filter(|check| !is_line(check)) {
+    if let Some(check) = inputs.get(CHECK).filter(|check| !(check.is_string() && is_command(check))) {
         problems.push(wrong_type(&inputs.at(CHECK), "a string for `sh -c`, not empty and without NUL", check));
     }
     if let Some(stdin) = inputs.get(STDIN).filter(|stdin| stdin.as_str() != Some(NO_STDIN)) {
@@ -242,26 +243,26 @@ fn check_surroundings(inputs: &Fields<'_>, problems: &mut Problems) {
     if let Some(agent) = inputs.get(AGENT).filter(|agent| !agent.is_string()) {
         problems.push(wrong_type(&inputs.at(AGENT), "the name of an agent", agent));
     }
-    let is_path = |value: &Value| value.as_str().is_some_and(|path| FilePath::parse(path).is_ok());
-    if let Some(directory) = inputs.get(DIRECTORY).filter(|directory| !is_path(directory)) {
+    if let Some(directory) =
+        inputs.get(DIRECTORY).filter(|directory| directory.as_str().is_none_or(|path| FilePath::parse(path).is_err()))
+    {
         problems.push(wrong_type(&inputs.at(DIRECTORY), "a relative path below the worktree", directory));
     }
 }
 
 /// Returns true if a value is a non-empty list of keys.
 fn are_keys(value: &Value) -> bool {
-    let named = value.as_array().filter(|keys| !keys.is_empty());
-    named.is_some_and(|keys| keys.iter().all(|key| key.as_str().is_some_and(is_fingerprint)))
+    let list = value.as_array().filter(|keys| !keys.is_empty());
+    list.is_some_and(|keys| keys.iter().all(|key| key.as_str().is_some_and(is_fingerprint)))
 }
 
 /// Returns true if a value is a command.
 fn is_command(command: &Value) -> bool {
-    let passable = |text: &str| !text.contains('\0');
     match command {
-        Value::String(script) => !script.trim().is_empty() && passable(script),
+        Value::String(script) => !script.trim().is_empty() && !script.contains('\0'),
         Value::Array(argv) => {
             argv.first().and_then(Value::as_str).is_some_and(|program| !program.is_empty())
-                && argv.iter().all(|word| word.as_str().is_some_and(passable))
+                && argv.iter().all(|word| word.as_str().is_some_and(|text| !text.contains('\0')))
         }
         _ => false,
     }

@@ -20,8 +20,8 @@ pub(super) struct Line(pub(super) UnixStream);
 impl Line {
     /// Requests the end, each time with a stronger signal. Returns the time until the next request,
     /// or `None` after the last.
-    pub(super) fn end(&self, main: &Main, asked: u32, fed: bool) -> Option<Duration> {
-        match asked {
+    pub(super) fn end(&self, main: &Main, requests: u32, fed: bool) -> Option<Duration> {
+        match requests {
             0 if fed => drop(self.0.try_write(&[supervisor::ASK])),
             1 if fed => {
                 let _ = self.0.try_write(&[supervisor::END]);
@@ -41,21 +41,21 @@ impl Line {
 
     /// Returns the report of a supervisor that has ended.
     pub(super) fn report(&self) -> Option<Report> {
-        let mut said = Vec::new();
+        let mut bytes = Vec::new();
         let mut buffer = [0; 256];
         // All of its output is in the buffer; an empty or closed socket is the end.
         while let Ok(count @ 1..) = rustix::io::read(&self.0, &mut buffer) {
-            said.extend_from_slice(&buffer[..count]);
-            if said.len() > supervisor::LONGEST_REPORT {
+            bytes.extend_from_slice(&buffer[..count]);
+            if bytes.len() > supervisor::LONGEST_REPORT {
                 return None;
             }
         }
-        Report::read(&said)
+        Report::read(&bytes)
     }
 
     /// Writes the confinement and limits, then the command's standard input.
-    pub(super) async fn feed(&self, told: &[u8], stdin: &Stdin) {
-        put_all(&self.0, told).await;
+    pub(super) async fn feed(&self, message: &[u8], stdin: &Stdin) {
+        put_all(&self.0, message).await;
         match stdin {
             Stdin::Null => put(&self.0, &supervisor::NOTHING.to_be_bytes()).await,
             Stdin::Bytes(bytes) => put_all(&self.0, bytes).await,

@@ -28,7 +28,7 @@ struct Pipe {
 }
 
 impl Pipes {
-    pub(super) fn of(child: &mut Child) -> Self {
+    pub(super) fn take_from(child: &mut Child) -> Self {
         Self { out: Pipe::new(child.stdout.take()), err: Pipe::new(child.stderr.take()), in_a_row: 0 }
     }
 

@@ -60,13 +60,13 @@ pub(super) fn run(outer: &Outer, setup: &ExecSetup, call: Call, overseer: Overse
 /// Runs a command that confines itself in our child, so that no process of ours is inside, which it
 /// could signal.
 fn confined(inner: &Inner, mut command: Command, overseer: Overseer<'_>) -> io::Result<Report> {
-    let mut prepared = match Prepared::of(inner, false) {
+    let mut prepared = match Prepared::new(inner, false) {
         Ok(prepared) => prepared,
         Err(error) => return Ok(Report::Unconfined(in_words(&error))),
     };
-    let said = before(&mut command, move || prepared.apply())?;
+    let failure_pipe = before(&mut command, move || prepared.apply())?;
     let domain = inner.is_by_landlock().then(Domain::enter).flatten();
-    serving::run(|| start(command, said), overseer, domain, serving::group)
+    serving::run(|| start(command, failure_pipe), overseer, domain, serving::group)
 }
 
 /// Makes a command call a function before it starts. Returns the pipe for the reason of a failure.
@@ -74,7 +74,7 @@ fn before<E: Error + 'static>(
     command: &mut Command,
     mut calls: impl FnMut() -> Result<(), E> + Send + Sync + 'static,
 ) -> io::Result<PipeReader> {
-    let (said, mut say) = io::pipe()?;
+    let (failure_pipe, mut say) = io::pipe()?;
     agent::before(command, move || {
         calls().map_err(|error| {
             // This process has one thread, so its child may format text.
@@ -82,14 +82,14 @@ fn before<E: Error + 'static>(
             Errno::PERM
         })
     });
-    Ok(said)
+    Ok(failure_pipe)
 }
 
 /// Starts such a command.
-fn start(command: Command, mut said: PipeReader) -> Result<Child, Report> {
+fn start(command: Command, mut failure_pipe: PipeReader) -> Result<Child, Report> {
     serving::start(command).map_err(|report| {
         let mut why = String::new();
-        let _ = said.read_to_string(&mut why);
+        let _ = failure_pipe.read_to_string(&mut why);
         if why.is_empty() { report } else { Report::Unconfined(why) }
     })
 }
@@ -104,12 +104,12 @@ fn below(words: &[Word], outer: &Outer, setup: &ExecSetup, call: Call, overseer:
     let mut command = Command::new(bubblewrap);
     command.args(words).args([PROGRAM, ARGUMENT]).arg(program).args(arguments).stdin(OwnedFd::from(theirs));
     let overlays = outer.overlays.clone();
-    let said = before(&mut command, move || overlays.as_ref().map_or(Ok(()), Overlays::enter))?;
+    let failure_pipe = before(&mut command, move || overlays.as_ref().map_or(Ok(()), Overlays::enter))?;
     let inside = serde_json::to_vec(&(&outer.inner, setup))?;
     let telling = ours.try_clone()?;
     let mut teller = None;
     let start = || {
-        let child = start(command, said)?;
+        let child = start(command, failure_pipe)?;
         // In a thread, so that the driver is still heard. It ends when the reader closes. A process
         // that does not get its message does not start the command and reports that.
         teller = std::thread::Builder::new().spawn(move || send_settings(telling, &inside, stdin)).ok();
@@ -121,10 +121,10 @@ fn below(words: &[Word], outer: &Outer, setup: &ExecSetup, call: Call, overseer:
     if let Some(teller) = teller {
         let _ = teller.join();
     }
-    let mut said = String::new();
+    let mut text = String::new();
     // Unreadable or invalid text counts as no report.
-    let _ = ours.take(LONGEST_REPORT as u64).read_to_string(&mut said);
-    Ok(made_of(report, &said))
+    let _ = ours.take(LONGEST_REPORT as u64).read_to_string(&mut text);
+    Ok(made_of(report, &text))
 }
 
 /// Sends the process inside its settings and the command's input.
@@ -141,14 +141,14 @@ fn send_settings(mut line: UnixStream, inside: &[u8], mut stdin: File) -> io::Re
 }
 
 /// Combines the inner process's report with the outer exit.
-fn made_of(report: Report, said: &str) -> Report {
+fn made_of(report: Report, text: &str) -> Report {
     if matches!(report, Report::Exceeded(_)) {
         return report;
     }
-    if let Some(why) = said.strip_prefix(FAILED) {
+    if let Some(why) = text.strip_prefix(FAILED) {
         return Report::Unconfined(why.trim_end().to_owned());
     }
-    let Some(rest) = said.strip_prefix(READY) else {
+    let Some(rest) = text.strip_prefix(READY) else {
         return match report {
             Report::Ended(Exit { code: Some(code), .. }) => {
                 Report::Unconfined(format!("its confinement ended with {code}; the transcript may say why"))

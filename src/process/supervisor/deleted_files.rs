@@ -18,15 +18,15 @@ pub(super) enum Kept {
 }
 
 /// Returns the total size in bytes of open files without a name.
-pub(super) fn size(processes: &BTreeSet<i32>, kept: Kept) -> u64 {
-    let mut seen = BTreeSet::new();
+pub(super) fn size(processes: &BTreeSet<i32>, place: Kept) -> u64 {
+    let mut counted = BTreeSet::new();
     let mut sum = 0_u64;
     for pid in processes {
         let handles = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten().take(MOST);
         for handle in handles.map(|handle| handle.path()) {
             let Ok(meta) = fs::metadata(&handle) else { continue };
-            let counts = meta.is_file() && meta.nlink() == 0 && is_in_memory(&handle) == (kept == Kept::InMemory);
-            if counts && seen.insert((meta.dev(), meta.ino())) {
+            let counts = meta.is_file() && meta.nlink() == 0 && is_in_memory(&handle) == (place == Kept::InMemory);
+            if counts && counted.insert((meta.dev(), meta.ino())) {
                 sum = sum.saturating_add(meta.blocks() * 512);
             }
         }

@@ -28,11 +28,12 @@ impl ExecSetup {
         let file_size = limits.file_size.into_iter().chain(limits.disk).min();
         let all =
             [(Resource::Cpu, limits.cpu_time), (Resource::Nofile, limits.open_files), (Resource::Fsize, file_size)];
-        let bound = |(resource, most): (Resource, Option<u64>)| {
-            let most = most?;
-            let most = rustix::process::getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most));
-            Some((resource, Rlimit { current: Some(most), maximum: Some(most) }))
-        };
-        all.into_iter().filter_map(bound).collect()
+        all.into_iter()
+            .filter_map(|(resource, most)| {
+                let most = most?;
+                let most = rustix::process::getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most));
+                Some((resource, Rlimit { current: Some(most), maximum: Some(most) }))
+            })
+            .collect()
     }
 }

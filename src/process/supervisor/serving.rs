@@ -86,8 +86,9 @@ fn take_name() -> io::Result<()> {
 /// Starts a command, which then owns its settings.
 pub(super) fn start(mut command: Command) -> Result<Child, Report> {
     agent::alone(&mut command);
-    let not_started = |error: io::Error| error.raw_os_error().unwrap_or_else(|| Errno::INVAL.raw_os_error());
-    command.spawn().map_err(|error| Report::NotStarted(not_started(error)))
+    command
+        .spawn()
+        .map_err(|error| Report::NotStarted(error.raw_os_error().unwrap_or_else(|| Errno::INVAL.raw_os_error())))
 }
 
 /// The causes that can end a command early: the driver and the limits.

@@ -60,11 +60,13 @@ impl Watch {
     pub(super) fn new(limits: Limits, folders: &[Word], lease: Option<Lease>) -> Self {
         let now = Instant::now();
         let folders: Vec<PathBuf> = folders.iter().map(|folder| AsRef::<Path>::as_ref(folder).to_owned()).collect();
-        let floor = |folder: &PathBuf| {
-            let (free, floor) = disk::free(folder)?;
-            (free > floor).then(|| (folder.clone(), floor))
-        };
-        let floors = folders.iter().filter_map(floor).collect();
+        let floors = folders
+            .iter()
+            .filter_map(|folder| {
+                let (free, floor) = disk::free(folder)?;
+                (free > floor).then(|| (folder.clone(), floor))
+            })
+            .collect();
         let (processes, disk) = (now + OFTEN, now + DISK);
         let (cgroup, gathered, scan) = (None, BTreeSet::new(), None);
         Self { limits, folders, floors, looked: false, cgroup, gathered, processes, disk, scan, lease }
@@ -111,10 +113,11 @@ impl Watch {
             return cgroup.exceeded();
         }
         let most = self.limits.memory?;
-        let held = deleted_files::size(&below, Kept::InMemory);
+        let deleted = deleted_files::size(&below, Kept::InMemory);
         let upper = below.iter().map(|pid| memory(*pid, false)).sum::<u64>();
         // Shared memory counts once, which takes longer to compute.
-        let exceeds = upper + held > most && below.iter().map(|pid| memory(*pid, true)).sum::<u64>() + held > most;
+        let exceeds =
+            upper + deleted > most && below.iter().map(|pid| memory(*pid, true)).sum::<u64>() + deleted > most;
         exceeds.then_some(Exceeded::Memory(most))
     }
 
@@ -133,8 +136,10 @@ impl Watch {
 
     /// Returns the reserve that a file system has fallen below.
     fn floor(&self) -> Option<Exceeded> {
-        let is_below = |(folder, floor): &&(PathBuf, u64)| disk::free(folder).is_some_and(|(free, _)| free < *floor);
-        self.floors.iter().find(is_below).map(|(_, floor)| Exceeded::Free(*floor))
+        self.floors
+            .iter()
+            .find(|(folder, floor)| disk::free(folder).is_some_and(|(free, _)| free < *floor))
+            .map(|(_, floor)| Exceeded::Free(*floor))
     }
 
     /// Finishes or starts a scan of the disk in a thread, so that the driver is still heard.
@@ -176,23 +181,24 @@ fn memory(pid: i32, shared: bool) -> u64 {
     let found = std::iter::once(pid)
         .chain(survivors::threads(pid))
         .find_map(|thread| status(&thread).filter(|status| status.contains("\nVmRSS:")).map(|status| (thread, status)));
-    let Some((thread, status)) = found else { return 0 };
+    let Some((thread, text)) = found else { return 0 };
     let rollup = fs::read_to_string(format!("/proc/{thread}/smaps_rollup")).unwrap_or_default();
-    let tables = numbers(&status, &["VmPTE:"]);
+    let tables = numbers(&text, &["VmPTE:"]);
     let pages = if shared && !rollup.is_empty() {
         numbers(&rollup, &["Pss_Anon:", "Pss_Shmem:"])
     } else {
-        numbers(&status, &["RssAnon:", "RssShmem:"])
+        numbers(&text, &["RssAnon:", "RssShmem:"])
     };
-    let swapped = numbers(&status, &["VmSwap:"]);
+    let swapped = numbers(&text, &["VmSwap:"]);
     (tables + pages + swapped) << 10
 }
 
 /// Returns the sum of the numbers on the lines of `text` that start with `words`.
 fn numbers(text: &str, words: &[&str]) -> u64 {
-    let value = |line: &str| {
-        let rest = words.iter().find_map(|word| line.strip_prefix(word))?;
-        rest.split_whitespace().next()?.parse::<u64>().ok()
-    };
-    text.lines().filter_map(value).sum()
+    text.lines()
+        .filter_map(|line| {
+            let rest = words.iter().find_map(|word| line.strip_prefix(word))?;
+            rest.split_whitespace().next()?.parse::<u64>().ok()
+        })
+        .sum()
 }

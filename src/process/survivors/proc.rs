@@ -86,7 +86,7 @@ pub(crate) fn descendants(top: Pid) -> BTreeSet<i32> {
     if children_of(&top.to_string()).is_some() {
         while let Some(pid) = next.pop() {
             let new = children_of(&pid.to_string()).unwrap_or_default();
-            next.extend(new.into_iter().filter(|pid| found.insert(*pid)));
+            next.extend(new.into_iter().filter(|child| found.insert(*child)));
         }
         return found;
     }
@@ -134,12 +134,15 @@ fn read(pid: i32, mark: &[u8], attempt_dir: &Path) -> Option<Process> {
     let parent = fields.next()?.parse().ok()?;
     // An ended first thread shows no environment; the other threads do.
     let of = if has_first_ended { running_thread(pid) } else { Some(pid) };
-    let is_marked = |thread: i32| {
-        let environ = environment(pid, thread).unwrap_or_default();
-        let cwd = || fs::read_link(format!("/proc/{pid}/task/{thread}/cwd")).unwrap_or_default();
-        environ.split(|byte| *byte == 0).any(|variable| variable == mark) || cwd().starts_with(attempt_dir)
-    };
-    Some(Process { parent, zombie: of.is_none(), marked: of.is_some_and(is_marked) })
+    Some(Process {
+        parent,
+        zombie: of.is_none(),
+        marked: of.is_some_and(|thread| {
+            let environ = environment(pid, thread).unwrap_or_default();
+            environ.split(|byte| *byte == 0).any(|variable| variable == mark)
+                || fs::read_link(format!("/proc/{pid}/task/{thread}/cwd")).unwrap_or_default().starts_with(attempt_dir)
+        }),
+    })
 }
 
 fn environment(pid: i32, thread: i32) -> Option<Vec<u8>> {

@@ -258,7 +258,7 @@ fn manifest(bundle: &AuditBundle<'_>) -> Verdict {
         }
     }
     for manifest in &bundle.manifests {
-        if manifest.hash != Digest::of(&manifest.canonical()).to_string() {
+        if manifest.hash != Digest::compute(&manifest.canonical()).to_string() {
             findings.add(format!("a manifest of {} does not hash to what it says", manifest.item));
         } else if !seen.insert(manifest.hash) {
             findings.add(format!("a manifest of {} stands here twice", manifest.item));
@@ -281,8 +281,8 @@ impl<'b, 'v> Manifests<'b, 'v> {
     fn of(bundle: &'b AuditBundle<'v>) -> Self {
         let mut by_hash = HashMap::new();
         for manifest in &bundle.manifests {
-            by_hash.insert(Digest::of(&manifest.canonical()).to_string(), manifest);
-            by_hash.insert(Digest::of(&manifest.with_hash()).to_string(), manifest);
+            by_hash.insert(Digest::compute(&manifest.canonical()).to_string(), manifest);
+            by_hash.insert(Digest::compute(&manifest.with_hash()).to_string(), manifest);
         }
         Self { run: bundle.run, by_hash }
     }

@@ -66,7 +66,7 @@ pub(super) struct Origin {
 impl<'a> Facts<'a> {
     /// Reads the facts of a verified run.
     pub(super) fn read(store: &'a Store, run: &'a VerifiedRun, target: &'a Target) -> Result<Self, Error> {
-        let document = RunDocument::of(run, &target.reference);
+        let document = RunDocument::new(run, &target.reference);
         let mut attempts = Vec::new();
         let mut of_items = run.state.items.map(|_| Vec::new());
         for shown in AttemptShown::all(run) {

@@ -83,7 +83,7 @@ pub(super) fn export(facts: &Facts<'_>, only: Option<ItemIndex>, lines_in: Lines
     for lines in &made {
         let attempt = lines.attempt;
         let id = session_id(facts, attempt);
-        let key = format!("s_{}", digits(&Digest::of(format!("{}:{id}", attempt.agent()).as_bytes())));
+        let key = format!("s_{}", digits(&Digest::compute(format!("{}:{id}", attempt.agent()).as_bytes())));
         let trace = digits(&attempt.entry());
         for (path, ranges) in &lines.files {
             if path.contains(|c| c == '"' || printable::is_unprintable(c)) {

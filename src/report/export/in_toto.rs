@@ -129,7 +129,7 @@ fn byproducts(view: &View, done: &Done<'_>) -> Vec<Value> {
         byproducts[1]["annotations"]["approvedBy"] = by.as_str().into();
     }
     // The builder does not vouch for these.
-    if let Some(claims) = Reported::of(end.claims.as_deref(), end.usage) {
+    if let Some(claims) = Reported::new(end.claims.as_deref(), end.usage) {
         byproducts[1]["annotations"]["workerClaims"] = json!(claims);
     }
     // Nothing was executed: the statement about the build is the other run's.

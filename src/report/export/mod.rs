@@ -59,7 +59,7 @@ fn done<'a>(store: &Store, view: &'a View) -> Result<Vec<Done<'a>>, Error> {
 /// Reads the manifest that a dispatch recorded.
 fn read_manifest(store: &Store, fired: &ItemFired) -> Result<Manifest, Error> {
     let bytes = store.read_blob(fired.manifest.oid)?;
-    if Digest::of(&bytes) != fired.manifest.sha256 {
+    if Digest::compute(&bytes) != fired.manifest.sha256 {
         return Err(Error::NoManifest(fired.item.clone()));
     }
     Ok(Manifest::parse(&bytes)?)

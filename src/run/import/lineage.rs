@@ -156,29 +156,28 @@ impl Repository {
         walk.add(first);
         let run = &walk.runs[0].run;
         let (at, selected) = target::item_and_rest(run, rest).map_err(Error::from)?;
-        let mut first = item_step(run, at, 0, Kind::Item);
-        if let Some(named) = selected {
-            let unknown = || Error::NoProduct(text.to_owned());
-            let key = ProductKey::named(named).map_err(|_| unknown())?;
-            let product = run.state.items[at].products.get(&key).ok_or_else(unknown)?;
-            (first.product, first.sha256) = (Some(key.to_string()), Some(product.sha256));
+        let mut item_first = item_step(run, at, 0, Kind::Item);
+        if let Some(selector) = selected {
+            let key = ProductKey::from_name(selector).map_err(|_| Error::NoProduct(text.to_owned()))?;
+            let product = run.state.items[at].products.get(&key).ok_or_else(|| Error::NoProduct(text.to_owned()))?;
+            (item_first.product, item_first.sha256) = (Some(key.to_string()), Some(product.sha256));
         }
-        let (mut steps, mut seen) = (Vec::new(), BTreeSet::new());
-        let mut left = vec![Next { step: first, run: Some(0) }];
-        while let Some(Next { mut step, run }) = left.pop() {
+        let (mut steps, mut visited) = (Vec::new(), BTreeSet::new());
+        let mut left = vec![Next { step: item_first, run: Some(0) }];
+        while let Some(Next { mut step, run: next_run }) = left.pop() {
             if steps.len() == MAX_STEPS {
                 return Err(Error::Long.into());
             }
-            let Some((run, item)) = run.zip(step.item.clone()) else {
+            let Some((next_run, item)) = next_run.zip(step.item.clone()) else {
                 steps.push(step);
                 continue;
             };
             let depth = step.depth + 1;
-            step.repeated = !seen.insert((run, item.clone()));
+            step.repeated = !visited.insert((next_run, item.clone()));
             if !step.repeated {
-                let mut next = origins_in_run(&walk.runs[run], run, &item, depth);
-                next.extend(walk.imported(run, &item, depth)?);
-                next.extend(walk.reused(run, &item, depth)?);
+                let mut next = origins_in_run(&walk.runs[next_run], next_run, &item, depth);
+                next.extend(walk.imported(next_run, &item, depth)?);
+                next.extend(walk.reused(next_run, &item, depth)?);
                 // `left` is a stack.
                 left.extend(next.into_iter().rev());
             }
@@ -196,7 +195,7 @@ impl<E: From<Error>> Walk<'_, E> {
             match &link.entry.event {
                 Event::ItemFired(e) => drop(fired.insert(e.item.clone(), link.entry.seq)),
                 Event::ItemReconciled(e) => {
-                    reused.extend(e.reused.iter().map(|reused| (e.item.clone(), reused.clone())));
+                    reused.extend(e.reused.iter().map(|reuse| (e.item.clone(), reuse.clone())));
                 }
                 _ => {}
             }
@@ -221,8 +220,8 @@ impl<E: From<Error>> Walk<'_, E> {
         let found = self.find(&root)?;
         let there = found.and_then(|at| Some((at, self.runs[at].run.state.graph.position(&item)?)));
         let Some((at, position)) = there else {
-            let kind = if root.entries.is_some() { Kind::Continued } else { Kind::Proven };
-            let step = Step { item: Some(item), root: Some(root.root), ..leaf(depth, kind, root.run) };
+            let leaf_kind = if root.entries.is_some() { Kind::Continued } else { Kind::Proven };
+            let step = Step { item: Some(item), root: Some(root.root), ..leaf(depth, leaf_kind, root.run) };
             return Ok(Next { step, run: None });
         };
         Ok(Next { step: item_step(&self.runs[at].run, position, depth, kind), run: Some(at) })
@@ -295,7 +294,6 @@ fn origins_in_run(opened: &Opened, index: usize, item: &ItemId, depth: usize) ->
     let (mut next, mut consumed) = (Vec::new(), BTreeSet::new());
     for (key, input) in &run.state.items[at].inputs {
         let product = Some(input.select.product_key().to_string());
-        let consumes = |step| Step { input: Some(key.clone()), product, sha256: Some(input.digest), ..step };
         // A document can be the product of an item.
         let (maker, step) = match (&input.from, &input.select) {
             (Source::Item(from), _) => match run.state.graph.position(from) {
@@ -318,14 +316,22 @@ fn origins_in_run(opened: &Opened, index: usize, item: &ItemId, depth: usize) ->
                     _ => None,
                 };
                 let by = author.map(ToString::to_string);
-                let document = || Step { name: Some(name.clone()), by, ..leaf(depth, Kind::Document, run.run.clone()) };
-                (maker, maker.map_or_else(document, |on| item_step(run, on, depth, Kind::Item)))
+                (
+                    maker,
+                    maker.map_or_else(
+                        || Step { name: Some(name.clone()), by, ..leaf(depth, Kind::Document, run.run.clone()) },
+                        |on| item_step(run, on, depth, Kind::Item),
+                    ),
+                )
             }
             // `Walk::imported` handles what comes from elsewhere.
             (Source::Elsewhere(_) | Source::Documents, _) => continue,
         };
         consumed.extend(maker);
-        next.push(Next { step: consumes(step), run: maker.map(|_| index) });
+        next.push(Next {
+            step: Step { input: Some(key.clone()), product, sha256: Some(input.digest), ..step },
+            run: maker.map(|_| index),
+        });
     }
     let after = run.state.graph.dependencies(at).iter().filter(|on| !consumed.contains(on));
     next.extend(after.map(|on| Next { step: item_step(run, *on, depth, Kind::Item), run: Some(index) }));

@@ -85,14 +85,22 @@ impl Repository {
         let fetched = Target::all_fetched(&self.store).unwrap_or_default();
         let mut tasks: HashMap<(Oid, Digest), Vec<Hint>> = HashMap::new();
         let mut by_item = HashMap::new();
-        for Target { run, reference } in own.chain(fetched).filter(|target| logs.is_some() && target.run != *run) {
-            let Ok(view) = (Target { run, reference: reference.clone() }).view(&self.store) else { continue };
+        for Target { run: target_run, reference } in
+            own.chain(fetched).filter(|target| logs.is_some() && target.run != *run)
+        {
+            let Ok(view) = (Target { run: target_run, reference: reference.clone() }).view(&self.store) else {
+                continue;
+            };
             let base = view.state.submitted.base;
             for (ended, work, manifest) in done(&view) {
                 let hint = Hint { run: view.run.clone(), reference: reference.clone(), item: ended.item.clone() };
                 tasks.entry((base, format::digest_of(&work))).or_default().push(hint);
-                let earlier = || Earlier { run: view.run.clone(), base, manifest, inputs: work.inputs.clone() };
-                by_item.entry(ended.item.clone()).or_insert_with(earlier);
+                by_item.entry(ended.item.clone()).or_insert_with(|| Earlier {
+                    run: view.run.clone(),
+                    base,
+                    manifest,
+                    inputs: work.inputs.clone(),
+                });
             }
         }
         let logs = Arc::new(logs.unwrap_or_default());
@@ -102,7 +110,7 @@ impl Repository {
 
 /// Returns the items of a sealed run that were run there and are done, green and not superseded,
 /// each with its work and its manifest.
-fn done<'v>(view: &'v View) -> Vec<(&'v ItemReconciled, Work<'v>, Product)> {
+fn done(view: &View) -> Vec<(&ItemReconciled, Work<'_>, Product)> {
     if !view.state.sealed {
         return Vec::new();
     }
@@ -118,13 +126,14 @@ fn done<'v>(view: &'v View) -> Vec<(&'v ItemReconciled, Work<'v>, Product)> {
         }
         _ => None,
     });
-    let with_work = |e: &'v ItemReconciled| {
-        let at = view.state.graph.position(&e.item)?;
-        let item = &view.state.items[at];
-        let counts = item.products == e.products && !view.state.is_superseded(at);
-        Some((e, Work::latest(item)?, item.manifest.filter(|_| counts)?))
-    };
-    ended.filter_map(with_work).collect()
+    ended
+        .filter_map(|e| {
+            let at = view.state.graph.position(&e.item)?;
+            let item = &view.state.items[at];
+            let counts = item.products == e.products && !view.state.is_superseded(at);
+            Some((e, Work::latest(item)?, item.manifest.filter(|_| counts)?))
+        })
+        .collect()
 }
 
 impl Reusable {
@@ -137,12 +146,12 @@ impl Reusable {
         fired: &ItemFired,
         fit: &dyn Fn(&BTreeMap<ProductKey, Product>) -> bool,
     ) -> Option<Found> {
-        let wanted = (base, format::digest_of(&Work::of(fired)));
-        let hints = self.tasks.get(&wanted)?.clone();
+        let task = (base, format::digest_of(&Work::from_fired(fired)));
+        let hints = self.tasks.get(&task)?.clone();
         hints.into_iter().find_map(|hint| {
             let source = self.vetted(&hint)?;
             let (ended, there) = source.items.get(&hint.item)?;
-            let is_same = (source.run.state.submitted.base, *there) == wanted;
+            let is_same = (source.run.state.submitted.base, *there) == task;
             (is_same && fit(&ended.products)).then_some(())?;
             let proof = prove::item_of(&self.store, &source.run.links, &hint.item, None).ok()?;
             let root = proof.root;
@@ -150,8 +159,8 @@ impl Reusable {
             // Evidence that no reader accepts is never written.
             let is_read = evidence.len() as u64 <= bounds::BLOB && Evidence::parse(&evidence).is_some();
             is_read.then_some(())?;
-            let named = self.store.named(&evidence).ok()?;
-            let reused = Reused { run: hint.run, item: hint.item, root, evidence: Some(named) };
+            let stored = self.store.named(&evidence).ok()?;
+            let reused = Reused { run: hint.run, item: hint.item, root, evidence: Some(stored) };
             let (products, blocks) = (ended.products.clone(), ended.blocks.clone());
             Some(Found { reused, evidence, products, verify: ended.verify, blocks })
         })
@@ -159,12 +168,14 @@ impl Reusable {
 
     /// Returns why [`Reusable::find`] returned nothing for this dispatch, which has this manifest.
     pub fn why_not(&self, base: Oid, fired: &ItemFired, manifest: &Manifest) -> String {
-        let task = (base, format::digest_of(&Work::of(fired)));
+        let task = (base, format::digest_of(&Work::from_fired(fired)));
         if let Some(hint) = self.tasks.get(&task).and_then(|hints| hints.first()) {
-            let named = format!("{}/{}", hint.run, hint.item);
+            let address = format!("{}/{}", hint.run, hint.item);
             return match self.vetted.get(&hint.reference) {
-                Some(None) => format!("{named} did the same, and its run does not verify by keys that are known here"),
-                _ => format!("{named} did the same, and its products are not what this item has to hand over"),
+                Some(None) => {
+                    format!("{address} did the same, and its run does not verify by keys that are known here")
+                }
+                _ => format!("{address} did the same, and its products are not what this item has to hand over"),
             };
         }
         let Some(Earlier { run, base: other_base, manifest: other, inputs }) = self.by_item.get(&fired.item) else {
@@ -182,15 +193,18 @@ impl Reusable {
     /// Returns the run of a candidate, if it verifies completely by known keys.
     fn vetted(&mut self, hint: &Hint) -> Option<Arc<Source>> {
         let Self { store, options, logs, vetted, .. } = self;
-        let look = || {
-            let gate = Gate { store, at_hand: &AtHand::logs(logs), options, accept_untrusted: false };
-            let admitted = gate.admit_unreserved(&hint.run, &hint.reference).ok()?;
-            let run = VerifiedRun::read(store, &admitted).ok()?;
-            let items = done(&run).into_iter();
-            let items =
-                items.map(|(ended, work, _)| (ended.item.clone(), (ended.clone(), format::digest_of(&work)))).collect();
-            Some(Arc::new(Source { run, items }))
-        };
-        vetted.entry(hint.reference.clone()).or_insert_with(look).clone()
+        vetted
+            .entry(hint.reference.clone())
+            .or_insert_with(|| {
+                let gate = Gate { store, at_hand: &AtHand::logs(logs), options, accept_untrusted: false };
+                let admitted = gate.admit_unreserved(&hint.run, &hint.reference).ok()?;
+                let run = VerifiedRun::read(store, &admitted).ok()?;
+                let items = done(&run).into_iter();
+                let items = items
+                    .map(|(ended, work, _)| (ended.item.clone(), (ended.clone(), format::digest_of(&work))))
+                    .collect();
+                Some(Arc::new(Source { run, items }))
+            })
+            .clone()
     }
 }

@@ -88,12 +88,11 @@ impl Repository {
         if plan.items.iter().flat_map(Item::elsewhere).next().is_none() {
             return Ok(Imports::default());
         }
-        let unreadable = |why: String| Problems::from(Problem::new(Code::BadSource, &JsonPath::root(), why));
         let options = self.options(&Trust::default(), &mut |_| ());
         let mut search = Search {
             store: &self.store,
-            options: options.map_err(|error| unreadable(in_words(&error)))?,
-            logs: Logs::read(&self.store).map_err(|error| unreadable(in_words(&error)))?,
+            options: options.map_err(|error| unreadable_source(in_words(&error)))?,
+            logs: Logs::read(&self.store).map_err(|error| unreadable_source(in_words(&error)))?,
             copies: LocalCopies::new(&self.store),
             gate: self.gate(),
             runs: BTreeMap::new(),
@@ -107,8 +106,8 @@ impl Repository {
             for (key, need, from) in item.elsewhere() {
                 let at = JsonPath::root().key("items").index(index).key("needs").key(key.as_str());
                 let by_shape = shape.and_then(|shape| shape.consumes.get(key.as_str()));
-                let wanted = by_shape.or_else(|| pipeline?.input_edge_types.get(key.as_str()));
-                match search.find(from, &need.select, wanted.map(String::as_str)) {
+                let expected_type = by_shape.or_else(|| pipeline?.input_edge_types.get(key.as_str()));
+                match search.find(from, &need.select, expected_type.map(String::as_str)) {
                     Ok(one) => drop(found.insert(from.import(&need.select), one)),
                     Err(Refusal { field, code, why, near }) => {
                         let at = if field.is_empty() { at } else { at.key(field) };
@@ -126,10 +125,19 @@ impl Repository {
     }
 }
 
+fn bad_source(why: String) -> Refusal {
+    refused("", Code::BadSource, why)
+}
+
+/// Describes a source that cannot be read.
+fn unreadable_source(why: String) -> Problems {
+    Problems::from(Problem::new(Code::BadSource, &JsonPath::root(), why))
+}
+
 impl Search<'_> {
-    fn find(&mut self, from: &Elsewhere, select: &Selector, wanted: Option<&str>) -> Result<Found, Refusal> {
+    fn find(&mut self, from: &Elsewhere, select: &Selector, expected_type: Option<&str>) -> Result<Found, Refusal> {
         let found = match from {
-            Elsewhere::Item { item, .. } => self.of_item(&from.place(), item, select, wanted)?,
+            Elsewhere::Item { item, .. } => self.of_item(&from.place(), item, select, expected_type)?,
             Elsewhere::Checkpoint { remote, thread, at } => {
                 self.of_checkpoint(remote.as_ref(), thread, at.as_ref(), select)?
             }
@@ -143,12 +151,12 @@ impl Search<'_> {
         place: &str,
         item: &ItemId,
         select: &Selector,
-        wanted: Option<&str>,
+        expected_type: Option<&str>,
     ) -> Result<Found, Refusal> {
         let target = match Target::find(self.store, place) {
             Ok(target) => target,
-            Err(target::Error::Unknown { named, near }) => {
-                let why = format!("there is no run {named:?} here");
+            Err(target::Error::Unknown { name, near }) => {
+                let why = format!("there is no run {name:?} here");
                 return Err(Refusal { near, ..refused("run", Code::UnknownProducer, why) });
             }
             Err(other) => return Err(refused("run", Code::UnknownProducer, other.to_string())),
@@ -165,28 +173,34 @@ impl Search<'_> {
             };
             Refusal { near, ..refused("from", Code::UnknownProducer, error.to_string()) }
         })?;
-        let unusable = |why: &str| refused("from", Code::BadSource, format!("{item} of run {place} {why}"));
         let newest = view.state.newest_id(item);
         if newest != item {
-            return Err(unusable(&format!("was replaced by {newest}: name that one")));
+            return Err(unusable_item(item, place, &format!("was replaced by {newest}: name that one")));
         }
         if view.state.items[at].red {
-            return Err(unusable("is red: its check did not pass"));
+            return Err(unusable_item(item, place, "is red: its check did not pass"));
         }
         let key = select.product_key();
         // A patch contains the patches that it was built on.
         let below = if key == ProductKey::Patch { view.state.built_upon(at) } else { BTreeSet::new() };
         if let Some(red) = below.into_iter().find(|below| view.state.items[*below].red) {
             let red = &view.state.graph.item(red).id;
-            return Err(unusable(&format!("builds on the patch of {red}, which is red: its check did not pass")));
+            return Err(unusable_item(
+                item,
+                place,
+                &format!("builds on the patch of {red}, which is red: its check did not pass"),
+            ));
         }
-        check_type(view.state.graph.item(at), &key, wanted)?;
+        check_type(view.state.graph.item(at), &key, expected_type)?;
         let proof = prove::item_of(self.store, &view.links, item, Some(&key)).map_err(|error| match error {
             prove::Error::NoProduct(..) => refused("select", Code::UndeclaredProduct, error.to_string()),
-            other => unusable(&format!("cannot be proven: {other}")),
+            other => unusable_item(item, place, &format!("cannot be proven: {other}")),
         })?;
-        let missing = || refused("select", Code::UndeclaredProduct, format!("{item} has no product {key}"));
-        let product = proof.product.as_ref().map(|handed| handed.is).ok_or_else(missing)?;
+        let product = proof
+            .product
+            .as_ref()
+            .map(|handed| handed.is)
+            .ok_or_else(|| refused("select", Code::UndeclaredProduct, format!("{item} has no product {key}")))?;
         Ok(Found { product, evidence: Evidence::Proof(Box::new(proof)).canonical() })
     }
 
@@ -218,22 +232,25 @@ impl Search<'_> {
             self.threads.insert(place.clone(), read);
         }
         let sound = self.threads[&place].as_ref().map_err(|why| refused("thread", Code::BadSource, why.clone()))?;
-        let named = match at {
+        let found = match at {
             Some(id) => sound.trail.find(id),
             None => sound.trail.latest(),
         };
-        let missing = || refused("from", Code::UnknownProducer, format!("the thread {place} has no such checkpoint"));
-        let checkpoint = named.ok_or_else(missing)?;
+        let checkpoint = found.ok_or_else(|| {
+            refused("from", Code::UnknownProducer, format!("the thread {place} has no such checkpoint"))
+        })?;
         let product = match of_checkpoint(&select.product_key()) {
             Some(STATE) => Some(checkpoint.content().state),
             Some(_) => checkpoint.content().packet,
             None => None,
         };
-        let without = || refused("select", Code::UndeclaredProduct, format!("{} has no packet", checkpoint.id));
-        let product = product.ok_or_else(without)?;
-        let unread = |why: String| refused("thread", Code::BadSource, why);
-        let (_, raw) = self.store.read(checkpoint.commit).map_err(|error| unread(error.to_string()))?;
-        let commit = String::from_utf8(raw).map_err(|error| unread(error.to_string()))?;
+        let product = product
+            .ok_or_else(|| refused("select", Code::UndeclaredProduct, format!("{} has no packet", checkpoint.id)))?;
+        let (_, raw) = self
+            .store
+            .read(checkpoint.commit)
+            .map_err(|error| refused("thread", Code::BadSource, error.to_string()))?;
+        let commit = String::from_utf8(raw).map_err(|error| refused("thread", Code::BadSource, error.to_string()))?;
         Ok(Found { product, evidence: Evidence::Commits(vec![commit]).canonical() })
     }
 
@@ -246,8 +263,8 @@ impl Search<'_> {
     ) -> Result<Result<ThreadSnapshot, String>, Refusal> {
         let found = located(self.store, &Place::of_thread(thread), remote.map(FilePath::as_str));
         let found = found.map_err(|error| refused("thread", Code::UnknownProducer, error.to_string()))?;
-        let unknown = || refused("thread", Code::UnknownProducer, format!("there is no thread {place:?} here"));
-        let (reference, tip) = found.ok_or_else(unknown)?;
+        let (reference, tip) = found
+            .ok_or_else(|| refused("thread", Code::UnknownProducer, format!("there is no thread {place:?} here")))?;
         let at =
             Standpoint { objects: self.store, home: self.store, thread, reference: &reference, place: &reference, tip };
         let examined = thread_at(&at, &self.logs, &self.options);
@@ -274,23 +291,27 @@ impl Search<'_> {
 
     /// Checks that the bytes are here, match the product, and contain no secret.
     fn check_bytes(&self, name: &str, product: &Product) -> Result<(), Refusal> {
-        let bad = |why: String| refused("", Code::BadSource, why);
         if !self.store.contains(product.oid) {
-            return Err(bad(
-                "the bytes are not here: fetch them first, because they are sealed with this run".to_owned()
+            return Err(bad_source(
+                "the bytes are not here: fetch them first, because they are sealed with this run".to_owned(),
             ));
         }
-        let mut copy = tempfile::tempfile().map_err(|error| bad(error.to_string()))?;
-        let is = self.store.copy_blob(product.oid, &mut copy).map_err(|error| bad(error.to_string()))?;
+        let mut copy = tempfile::tempfile().map_err(|error| bad_source(error.to_string()))?;
+        let is = self.store.copy_blob(product.oid, &mut copy).map_err(|error| bad_source(error.to_string()))?;
         if is != (product.sha256, product.size) {
-            return Err(bad("the bytes that are here do not match the product".to_owned()));
+            return Err(bad_source("the bytes that are here do not match the product".to_owned()));
         }
         let scanned = copy.rewind().and_then(|()| self.gate.check_reader(name, &mut copy));
-        match scanned.map_err(|error| bad(error.to_string()))? {
+        match scanned.map_err(|error| bad_source(error.to_string()))? {
             Ok(()) => Ok(()),
-            Err(secret) => Err(bad(secret.to_string())),
+            Err(secret) => Err(bad_source(secret.to_string())),
         }
     }
+}
+
+/// Refuses an item of a run.
+fn unusable_item(item: &ItemId, place: &str, why: &str) -> Refusal {
+    refused("from", Code::BadSource, format!("{item} of run {place} {why}"))
 }
 
 impl Item {
@@ -304,10 +325,10 @@ impl Item {
 }
 
 /// Returns an error if the producer declares another type than the consumer takes.
-fn check_type(producer: &Item, key: &ProductKey, wanted: Option<&str>) -> Result<(), Refusal> {
+fn check_type(producer: &Item, key: &ProductKey, expected_type: Option<&str>) -> Result<(), Refusal> {
     let mut declared = producer.produces.iter().flatten();
     let is = declared.find(|produced: &&Produced| produced.select.product_key() == *key);
-    match is.and_then(|produced| produced.kind_of_type.as_deref()).zip(wanted) {
+    match is.and_then(|produced| produced.kind_of_type.as_deref()).zip(expected_type) {
         Some((makes, takes)) if makes != takes => {
             let why = format!("{} -> {key}: it is {makes}, and {takes} is wanted", producer.id);
             Err(refused("", Code::TypeMismatch, why))

@@ -72,20 +72,20 @@ impl Repository {
         let imports = Imports { found: self.imported(&old)?, carried: Some(carried), ..Imports::default() };
         let submitted = &old.state.submitted;
         let (queue, base) = (Some(submitted.queue.clone()), Some(submitted.base.to_string()));
-        let wanted = Wanted { queue, base, recorded: true, ..Wanted::default() };
-        let unreadable = || Error::Unreadable(old.run.clone());
+        let options = Wanted { queue, base, recorded: true, ..Wanted::default() };
         let sealed = old.blob(&submitted.plan).read(&self.store);
-        let bytes = plan::renamed(&sealed.map_err(|_| unreadable())?, id.as_str()).ok_or_else(unreadable)?;
-        let valid = match self.valid(&bytes, &wanted) {
+        let bytes = plan::renamed(&sealed.map_err(|_| Error::Unreadable(old.run.clone()))?, id.as_str())
+            .ok_or_else(|| Error::Unreadable(old.run.clone()))?;
+        let valid = match self.valid(&bytes, &options) {
             Ok((valid, _)) => valid,
             Err(problems) => return Ok(Err(problems)),
         };
-        let submission = self.submit_valid(&valid, imports, PathBuf::new(), &wanted)?;
+        let submission = self.submit_valid(&valid, imports, PathBuf::new(), &options)?;
         let mut open = self.opened(&submission.run)?;
         if open.state.submitted.continues.as_ref() != Some(&continues) {
             return Err(Error::Other { run: id.clone(), old: old.run.clone() }.into());
         }
-        let taken = self.carry(&mut open, &old, &continues)?;
+        let carried_items = self.carry(&mut open, &old, &continues)?;
         let left = open.state.items.iter().filter(|item| !item.phase.is_terminal()).count();
         let Continues { run, entries, root, .. } = continues;
         Ok(Ok(AdoptedRun {
@@ -94,7 +94,7 @@ impl Repository {
             continues: run,
             entries,
             root,
-            taken,
+            taken: carried_items,
             left,
             warnings: submission.warnings,
         }))
@@ -115,36 +115,40 @@ impl Repository {
 
     /// Returns what entry 0 records of the continued run, and the evidence.
     fn entries_of(&self, old: &VerifiedRun) -> Result<(Continues, Vec<u8>), AnyError> {
-        let commit = |oid: Oid| -> Result<String, AnyError> {
-            let (_, raw) = self.store.read(oid)?;
-            Ok(String::from_utf8(raw).map_err(|_| Error::Unreadable(old.run.clone()))?)
-        };
-        let commits = old.links.iter().map(|link| commit(link.commit)).collect::<Result<Vec<_>, _>>()?;
+        let commits = old.links.iter().map(|link| self.raw_commit(old, link.commit)).collect::<Result<Vec<_>, _>>()?;
         let evidence = Evidence::Commits(commits).canonical();
         if evidence.len() as u64 > bounds::BLOB {
             return Err(Error::TooLarge { run: old.run.clone(), bytes: evidence.len() }.into());
         }
         let under = &old.links[..old.links.len() - usize::from(old.state.sealed)];
         let (entries, root) = (under.len() as u64, merkle::root(under.iter().map(|link| link.hash)));
-        let named = self.store.named(&evidence)?;
-        Ok((Continues { run: old.run.clone(), entries, root, evidence: named }, evidence))
+        let stored = self.store.named(&evidence)?;
+        Ok((Continues { run: old.run.clone(), entries, root, evidence: stored }, evidence))
+    }
+
+    /// Returns the bytes of a commit of a run, which are text.
+    fn raw_commit(&self, old: &VerifiedRun, oid: Oid) -> Result<String, AnyError> {
+        let (_, raw) = self.store.read(oid)?;
+        Ok(String::from_utf8(raw).map_err(|_| Error::Unreadable(old.run.clone()))?)
     }
 
     /// Returns the imports of the old run, with their evidence.
     fn imported(&self, old: &VerifiedRun) -> Result<BTreeMap<String, Found>, AnyError> {
-        let unreadable = || Error::Unreadable(old.run.clone());
         let RunSubmitted { imports, .. } = &old.state.submitted;
-        let one = |(name, import): (&String, &crate::model::elsewhere::Import)| {
-            let evidence = old.blob(&import.evidence).read(&self.store).map_err(|_| unreadable())?;
-            Ok((name.clone(), Found { product: import.product, evidence }))
-        };
-        imports.iter().map(one).collect()
+        imports
+            .iter()
+            .map(|(name, import)| {
+                let evidence =
+                    old.blob(&import.evidence).read(&self.store).map_err(|_| Error::Unreadable(old.run.clone()))?;
+                Ok((name.clone(), Found { product: import.product, evidence }))
+            })
+            .collect()
     }
 
     /// Records the results of the old run in their order, as far as the new run allows. Returns the
     /// items.
     fn carry(&self, open: &mut OpenRun, old: &VerifiedRun, continues: &Continues) -> Result<Vec<ItemId>, AnyError> {
-        let mut taken = Vec::new();
+        let mut carried = Vec::new();
         for link in &old.links[1..] {
             let entries = match &link.entry.event {
                 Event::ItemReconciled(e) if may_take(&open.state, e) => {
@@ -166,12 +170,12 @@ impl Repository {
                 Err(other) => return Err(other.into()),
                 Ok(links) if links.is_empty() => {}
                 Ok(_) => {
-                    taken.extend(item);
+                    carried.extend(item);
                     coordinate::apply(open, self.config.max_items)?;
                 }
             }
         }
-        Ok(taken)
+        Ok(carried)
     }
 
     /// Returns the manifest and the inputs of the attempt that did an item, which is its last.
@@ -180,11 +184,10 @@ impl Repository {
         old: &'r VerifiedRun,
         item: &ItemId,
     ) -> Result<(Manifest, &'r BTreeMap<FilePath, InputRef>), Error> {
-        let unreadable = || Error::Unreadable(old.run.clone());
-        let blob = old.manifest(item).ok_or_else(unreadable)?;
-        let bytes = blob.read(&self.store).map_err(|_| unreadable())?;
-        let at = old.state.graph.position(item).ok_or_else(unreadable)?;
-        Ok((Manifest::parse(&bytes).map_err(|_| unreadable())?, &old.state.items[at].inputs))
+        let blob = old.manifest(item).ok_or_else(|| unreadable(old))?;
+        let bytes = blob.read(&self.store).map_err(|_| unreadable(old))?;
+        let at = old.state.graph.position(item).ok_or_else(|| unreadable(old))?;
+        Ok((Manifest::parse(&bytes).map_err(|_| unreadable(old))?, &old.state.items[at].inputs))
     }
 
     fn expect_here(&self, old: &VerifiedRun, e: &ItemReconciled) -> Result<(), AnyError> {
@@ -193,6 +196,11 @@ impl Repository {
         }
         Err(Error::Absent { run: old.run.clone(), item: e.item.clone() }.into())
     }
+}
+
+/// Reports that a run lacks something.
+fn unreadable(old: &VerifiedRun) -> Error {
+    Error::Unreadable(old.run.clone())
 }
 
 /// Returns true if the old run itself did an item, the item is green, and it waits in the new run.
@@ -217,8 +225,8 @@ fn done_again(
 ) -> Result<Vec<NewEntry>, query::Error> {
     let state = &open.state;
     let Some(at) = state.graph.position(&e.item) else { return Ok(Vec::new()) };
-    let named = state.graph.item(at).pipeline().and_then(|name| state.pipelines.get(name));
-    if manifest.pipeline != named.map(|bytes| bytes.sha256) {
+    let pipeline = state.graph.item(at).pipeline().and_then(|name| state.pipelines.get(name));
+    if manifest.pipeline != pipeline.map(|bytes| bytes.sha256) {
         return Ok(Vec::new());
     }
     let attempt = state.items[at].attempts + 1;
@@ -250,9 +258,13 @@ fn written_again(open: &OpenRun, e: &DocumentWritten) -> NewEntry {
 /// Returns the entry that adds the items that an actor added to the old run, or nothing if one of
 /// them names a pipeline.
 fn added_again(old: &VerifiedRun, e: &RunExtended, hash: gix::hash::Kind) -> Result<Vec<NewEntry>, Unnamed> {
-    let item = |id: &ItemId| old.state.graph.position(id).map(|at| old.state.graph.item(at).clone());
-    match e.items.keys().map(item).collect::<Option<Vec<_>>>() {
-        Some(items) if e.pipelines.is_empty() && items.iter().all(|item| item.pipeline().is_none()) => {
+    match e
+        .items
+        .keys()
+        .map(|id| old.state.graph.position(id).map(|at| old.state.graph.item(at).clone()))
+        .collect::<Option<Vec<_>>>()
+    {
+        Some(items) if e.pipelines.is_empty() && items.iter().all(|added| added.pipeline().is_none()) => {
             Ok(vec![NewEntry::extended(Cause::Actor, items, &BTreeMap::new(), hash)?])
         }
         _ => Ok(Vec::new()),

@@ -35,7 +35,7 @@ pub(super) struct Reading {
     /// The values of the drivers' refs. An object that git's checks refused is not here.
     pub(super) values: BTreeMap<DriverId, Oid>,
     /// Keeps the fetched objects until a ref reaches them.
-    pub(super) kept: KeepGuard,
+    pub(super) guard: KeepGuard,
 }
 
 impl Reader {
@@ -55,37 +55,37 @@ impl Reader {
         let (name, folder) = (format::run_ref(run), format::driver_refs(run));
         let mut read = tip.read(&[same(&name)])?;
         let listed = tip.list(&[&format!("{folder}*")])?;
-        let found = listed.iter().filter_map(|(name, value)| Some((driver_of(&folder, name)?, *value)));
+        let found = listed.iter().filter_map(|(path, value)| Some((driver_of(&folder, path)?, *value)));
         let values: BTreeMap<DriverId, Oid> = found.collect();
         let present: BTreeSet<Oid> = values.values().copied().collect();
         self.refused.retain(|oid| present.contains(oid));
-        let wanted: Vec<Oid> =
+        let oids: Vec<Oid> =
             present.into_iter().filter(|oid| !self.refused.contains(oid) && !store.contains(*oid)).collect();
-        self.fetch(tip, &wanted, &mut read.kept)?;
+        self.fetch(tip, &oids, &mut read.kept)?;
         let copies: BTreeMap<String, Oid> = refs::list(store, &folder)?.into_iter().collect();
-        for name in copies.keys().filter(|name| !listed.contains_key(*name)) {
-            keep_beat(store, name, None)?;
+        for old_name in copies.keys().filter(|path| !listed.contains_key(*path)) {
+            keep_beat(store, old_name, None)?;
         }
-        for (name, value) in &listed {
-            if !self.refused.contains(value) && copies.get(name) != Some(value) {
-                keep_beat(store, name, Some(*value))?;
+        for (path, value) in &listed {
+            if !self.refused.contains(value) && copies.get(path) != Some(value) {
+                keep_beat(store, path, Some(*value))?;
             }
         }
-        Ok(Reading { head: read.changed.get(&name).copied().flatten(), values, kept: read.kept })
+        Ok(Reading { head: read.changed.get(&name).copied().flatten(), values, guard: read.kept })
     }
 
     /// Fetches objects, and finds by halves those that git's checks refuse.
-    fn fetch(&mut self, tip: &Tip, wanted: &[Oid], kept: &mut KeepGuard) -> Result<(), remote::Error> {
-        if wanted.is_empty() {
+    fn fetch(&mut self, tip: &Tip, oids: &[Oid], guard: &mut KeepGuard) -> Result<(), remote::Error> {
+        if oids.is_empty() {
             return Ok(());
         }
-        match (tip.fetch(wanted), wanted) {
-            (Ok(more), _) => kept.join(more),
+        match (tip.fetch(oids), oids) {
+            (Ok(more), _) => guard.join(more),
             (Err(why), [one]) if why.refuses_objects() => drop(self.refused.insert(*one)),
             (Err(why), _) if why.refuses_objects() => {
-                let (first, second) = wanted.split_at(wanted.len() / 2);
-                self.fetch(tip, first, kept)?;
-                self.fetch(tip, second, kept)?;
+                let (first, second) = oids.split_at(oids.len() / 2);
+                self.fetch(tip, first, guard)?;
+                self.fetch(tip, second, guard)?;
             }
             (Err(error), _) => return Err(error),
         }
@@ -97,12 +97,12 @@ impl Reader {
 fn read_together(tip: &Tip, store: &Store, run: &RunId) -> Result<Reading, ReadError> {
     let (name, folder) = (format::run_ref(run), format::driver_refs(run));
     let read = tip.read(&[same(&name), same(&format!("{folder}*"))])?;
-    for (name, value) in read.changed.iter().filter(|(name, _)| name.starts_with(&folder)) {
-        keep_beat(store, name, *value)?;
+    for (changed_name, value) in read.changed.iter().filter(|(path, _)| path.starts_with(&folder)) {
+        keep_beat(store, changed_name, *value)?;
     }
     let copies = refs::list(store, &folder)?.into_iter();
-    let values = copies.filter_map(|(name, value)| Some((driver_of(&folder, &name)?, value))).collect();
-    Ok(Reading { head: read.changed.get(&name).copied().flatten(), values, kept: read.kept })
+    let values = copies.filter_map(|(copy_name, value)| Some((driver_of(&folder, &copy_name)?, value))).collect();
+    Ok(Reading { head: read.changed.get(&name).copied().flatten(), values, guard: read.kept })
 }
 
 fn same(name: &str) -> Copy {
@@ -151,11 +151,10 @@ impl Judge<'_> {
     /// a fence, every key with the role `work` counts.
     fn may_sign(&self, beat: &Beat, key: &str) -> bool {
         let state = self.state;
-        let is_held = |at: &_| state.items[*at].holder.as_ref().is_some_and(|holder| holder.driver == beat.driver);
         let dispatchers: BTreeSet<&str> = state
             .items
             .indices()
-            .filter(is_held)
+            .filter(|at| state.items[*at].holder.as_ref().is_some_and(|holder| holder.driver == beat.driver))
             .filter_map(|at| state.keys.dispatcher(&state.graph.item(at).id))
             .collect();
         if beat.taker.is_some() || dispatchers.is_empty() {

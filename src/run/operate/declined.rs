@@ -30,11 +30,13 @@ impl DriversShown {
     /// Returns the items that are ready and that some drivers decline.
     fn declined(&self, view: &View) -> Vec<DeclinedItem> {
         let declined = ready(view).filter_map(|item| {
-            let lack = |driver: &DriverShown| {
-                let declined = driver.declines.iter().find(|declined| declined.items.contains(item))?;
-                Some(Lack { driver: driver.driver.clone(), host: driver.host.clone(), why: declined.why.clone() })
-            };
-            let by: Vec<Lack> = self.alive().filter_map(lack).collect();
+            let by: Vec<Lack> = self
+                .alive()
+                .filter_map(|driver| {
+                    let declined = driver.declines.iter().find(|declined| declined.items.contains(item))?;
+                    Some(Lack { driver: driver.driver.clone(), host: driver.host.clone(), why: declined.why.clone() })
+                })
+                .collect();
             let by_all = by.len() == self.alive().count();
             (!by.is_empty()).then(|| DeclinedItem { run: self.run.clone(), item: item.clone(), by, by_all })
         });
@@ -80,8 +82,8 @@ impl Repository {
                 Err(error) if is_of_remote(&error) => continue,
                 read => read?,
             };
-            let view = target.view(&self.store)?;
-            declined.extend(drivers.declined(&view).into_iter().filter(|item| item.by_all));
+            let run_view = target.view(&self.store)?;
+            declined.extend(drivers.declined(&run_view).into_iter().filter(|item| item.by_all));
         }
         Ok(declined)
     }
@@ -89,8 +91,7 @@ impl Repository {
 
 /// Returns true if the remote of a shared run could not be read.
 fn is_of_remote(error: &AnyError) -> bool {
-    let is_read = |error| !matches!(error, &ReadError::Ref(_));
-    error.is::<sharing::Error>() || error.downcast_ref().is_some_and(is_read)
+    error.is::<sharing::Error>() || error.downcast_ref().is_some_and(|error| !matches!(error, &ReadError::Ref(_)))
 }
 
 fn ready(view: &View) -> impl Iterator<Item = &ItemId> {

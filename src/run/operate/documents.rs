@@ -88,15 +88,15 @@ impl Repository {
     /// checks.
     pub fn put_document<E: From<AnyError>>(
         &self,
-        asked: &NewRevision<'_>,
+        request: &NewRevision<'_>,
         bytes: impl FnOnce() -> Result<Product, E>,
     ) -> Result<DocumentPut, E> {
-        let Parsed { name, schema, instead_of } = self.parse(asked)?;
-        let mut open = self.open_for_documents(asked.run)?;
-        let put = Put { name, product: bytes()?, schema, instead_of, said: None };
-        let uncompared = self.uncompared(asked, &open.state.rules, &put)?;
+        let Parsed { name, schema, instead_of } = self.parse(request)?;
+        let mut open = self.open_for_documents(request.run)?;
+        let put = Put { name, product: bytes()?, schema, instead_of, statement: None };
+        let uncompared = self.uncompared(request, &open.state.rules, &put)?;
         let change = revisions::put(&mut open, &put, &self.schemas());
-        let document = change.map_err(|source| asked.failed(source))?;
+        let document = change.map_err(|source| request.failed(source))?;
         Ok(DocumentPut { run: open.id().clone(), document, uncompared })
     }
 
@@ -105,10 +105,10 @@ impl Repository {
     pub fn write_elsewhere<E: From<AnyError>>(
         &self,
         run: &VerifiedRun,
-        asked: &NewRevision<'_>,
+        request: &NewRevision<'_>,
         bytes: impl FnOnce() -> Result<Product, E>,
     ) -> Result<DocumentSaid, E> {
-        let Parsed { name, schema, instead_of } = self.parse(asked)?;
+        let Parsed { name, schema, instead_of } = self.parse(request)?;
         let previous = match instead_of {
             Some(InsteadOf::Nothing) => return Err(AnyError::from(Error::NothingElsewhere).into()),
             Some(InsteadOf::Revision(digest)) => Some(digest),
@@ -117,24 +117,34 @@ impl Repository {
         let writer = self.writer_elsewhere(run)?;
         let log = writer.signer.fingerprint();
         let first = run.links[0].hash;
-        let put = Put { name, product: bytes()?, schema, instead_of: None, said: None };
-        if let Some(schema) = &put.schema {
-            let fits = revisions::check(&self.store, &put, schema, &self.schemas());
-            fits.map_err(|source| asked.failed(source))?;
+        let put = Put { name, product: bytes()?, schema, instead_of: None, statement: None };
+        if let Some(put_schema) = &put.schema {
+            let fits = revisions::check(&self.store, &put, put_schema, &self.schemas());
+            fits.map_err(|source| request.failed(source))?;
         }
-        let uncompared = self.uncompared(asked, &run.state.rules, &put)?;
-        let Put { name, product: Product { sha256, oid, size }, schema, .. } = put;
+        let uncompared = self.uncompared(request, &run.state.rules, &put)?;
+        let Put { name: put_name, product: Product { sha256, oid, size }, schema: put_schema, .. } = put;
         let by = log.clone();
-        let said = LogWritten { log, first, name: name.clone(), schema, sha256, oid, size, previous, made: None };
-        log::record_statement(&writer, &run.run, &Event::LogWritten(said)).map_err(AnyError::from)?;
+        let statement = LogWritten {
+            log,
+            first,
+            name: put_name.clone(),
+            schema: put_schema,
+            sha256,
+            oid,
+            size,
+            previous,
+            made: None,
+        };
+        log::record_statement(&writer, &run.run, &Event::LogWritten(statement)).map_err(AnyError::from)?;
         let run = run.run.clone();
-        Ok(DocumentSaid { run, name, sha256, size, by, uncompared })
+        Ok(DocumentSaid { run, name: put_name, sha256, size, by, uncompared })
     }
 
-    fn parse(&self, asked: &NewRevision<'_>) -> Result<Parsed, AnyError> {
-        self.free_of_secrets("document name", asked.name)?;
-        let (name, schema) = (read::name(asked.name)?, asked.schema.map(Schema::parse_loose).transpose()?);
-        Ok(Parsed { name, schema, instead_of: asked.if_match.map(read_match).transpose()? })
+    fn parse(&self, request: &NewRevision<'_>) -> Result<Parsed, AnyError> {
+        self.free_of_secrets("document name", request.name)?;
+        let (name, schema) = (read::name(request.name)?, request.schema.map(Schema::parse_loose).transpose()?);
+        Ok(Parsed { name, schema, instead_of: request.if_match.map(read_match).transpose()? })
     }
 
     fn open_for_documents(&self, run: &str) -> Result<OpenRun, AnyError> {
@@ -161,13 +171,13 @@ impl Repository {
     }
 
     /// Returns the conditions of rules that cannot be checked against a new revision.
-    fn uncompared(&self, asked: &NewRevision<'_>, rules: &[Rule], put: &Put) -> Result<Vec<Uncompared>, AnyError> {
+    fn uncompared(&self, request: &NewRevision<'_>, rules: &[Rule], put: &Put) -> Result<Vec<Uncompared>, AnyError> {
         if !rules.iter().any(|rule| rule.when.conditions.iter().any(|condition| condition.document == put.name)) {
             return Ok(Vec::new());
         }
         let is_read = put.product.size <= MAX_CONDITION_BYTES;
         let bytes = is_read.then(|| self.store.read_blob(put.product.oid)).transpose();
-        let bytes = bytes.map_err(|source| asked.failed(source.into()))?;
+        let bytes = bytes.map_err(|source| request.failed(source.into()))?;
         let found = judge::uncompared(rules, &put.name, bytes.as_deref());
         Ok(found.into_iter().map(|(rule, reason)| Uncompared { rule, reason }).collect())
     }

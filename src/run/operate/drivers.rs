@@ -162,26 +162,29 @@ impl Repository {
         {
             refs::advance(&self.store, &ours, known, head)?;
         }
-        drop(read.kept);
+        drop(read.guard);
         let state = self.state_with_dispatchers(run)?;
         let judge = Judge { store: &self.store, run, first: sharing.first, state: &state };
         let lost_after = state.shared.map_or_else(|| self.lost_after_millis(), |shared| shared.lost_after);
-        let sign = |(driver, value): (&DriverId, &Oid)| (driver.clone(), judge.sign(driver, *value));
-        let signs: BTreeMap<DriverId, Option<Sign>> = read.values.iter().map(sign).collect();
-        let seen = self.seen(run, &signs)?;
+        let signs: BTreeMap<DriverId, Option<Sign>> =
+            read.values.iter().map(|(driver, value)| (driver.clone(), judge.sign(driver, *value))).collect();
+        let sightings = self.remember_signs(run, &signs)?;
         let mut drivers: BTreeMap<DriverId, DriverShown> = BTreeMap::new();
-        for (driver, sign) in signs {
-            let since = seen.get(&driver).map(|seen| seen.since);
+        for (driver, last_sign) in signs {
+            let since = sightings.get(&driver).map(|sighting| sighting.since);
             let value = read.values.get(&driver).copied();
-            drivers.insert(driver.clone(), DriverShown { value, ..self.shown(driver, since, sign, lost_after) });
+            drivers.insert(
+                driver.clone(),
+                DriverShown { value, ..self.describe_driver(driver, since, last_sign, lost_after) },
+            );
         }
         for (at, item) in state.items.indexed() {
             let Some(holder) = &item.holder else { continue };
-            let shown = drivers.entry(holder.driver.clone());
-            let shown = shown.or_insert_with(|| self.shown(holder.driver.clone(), None, None, lost_after));
-            shown.host = shown.host.take().or_else(|| holder.host.clone());
-            shown.job = shown.job.take().or_else(|| holder.job.clone());
-            shown.holds.push(state.graph.item(at).id.clone());
+            let entry = drivers.entry(holder.driver.clone());
+            let entry = entry.or_insert_with(|| self.describe_driver(holder.driver.clone(), None, None, lost_after));
+            entry.host = entry.host.take().or_else(|| holder.host.clone());
+            entry.job = entry.job.take().or_else(|| holder.job.clone());
+            entry.holds.push(state.graph.item(at).id.clone());
         }
         let drivers = drivers.into_values().collect();
         Ok(DriversShown { run: run.clone(), remote: sharing.remote, lost_after, drivers })
@@ -203,7 +206,13 @@ impl Repository {
         Ok(state)
     }
 
-    fn shown(&self, driver: DriverId, since: Option<Moment>, sign: Option<Sign>, lost_after: u64) -> DriverShown {
+    fn describe_driver(
+        &self,
+        driver: DriverId,
+        since: Option<Moment>,
+        sign: Option<Sign>,
+        lost_after: u64,
+    ) -> DriverShown {
         let now = self.environment.clock.now();
         let is_silent = since.is_some_and(|since| since.plus_millis(lost_after) < now);
         let (beat, key) = sign.map(|Sign { beat, key }| (beat, key)).unzip();
@@ -232,7 +241,7 @@ impl Repository {
 
     /// Returns since when this clone has seen the value of each driver's ref. A value that is no
     /// higher beat than those before it changes nothing.
-    fn seen(
+    fn remember_signs(
         &self,
         run: &RunId,
         signs: &BTreeMap<DriverId, Option<Sign>>,
@@ -243,15 +252,15 @@ impl Repository {
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .unwrap_or_default();
         let now = self.environment.clock.now();
-        let seen = signs.iter().map(|(driver, sign)| {
+        let sightings = signs.iter().map(|(driver, sign)| {
             let mark = sign.as_ref().and_then(Sign::mark);
             let known = before.get(driver).filter(|known| mark <= known.mark);
             (driver.clone(), known.cloned().unwrap_or(Seen { since: now, mark }))
         });
-        let seen = seen.collect();
-        private_files::put(&self.store, private_files::VIA_SEEN, &run.encoded(), &format::canonical(&seen))
+        let sightings = sightings.collect();
+        private_files::put(&self.store, private_files::VIA_SEEN, &run.encoded(), &format::canonical(&sightings))
             .map_err(Error::Seen)?;
-        Ok(seen)
+        Ok(sightings)
     }
 
     /// Takes the attempts of a driver from it at once, because the caller knows that it is dead.
@@ -260,16 +269,18 @@ impl Repository {
         if open.state.shared.is_none() {
             return Err(Error::NotShared(run.clone()).into());
         }
-        let held = held_by(&open.state, driver);
-        let lost = |at: &ItemIndex| {
-            NewEntry::plain(Event::ItemRequeued(ItemEnded {
-                detail: Some(format!("its driver {} was reported lost", driver.short())),
-                driver: Some(driver.clone()),
-                because: Some(Because::Told),
-                ..requeued(&open.state, *at, Again::Lost)
-            }))
-        };
-        let entries: Vec<NewEntry> = held.iter().map(lost).collect();
+        let held_items = held_by(&open.state, driver);
+        let entries: Vec<NewEntry> = held_items
+            .iter()
+            .map(|at| {
+                NewEntry::plain(Event::ItemRequeued(ItemEnded {
+                    detail: Some(format!("its driver {} was reported lost", driver.short())),
+                    driver: Some(driver.clone()),
+                    because: Some(Because::Told),
+                    ..requeued(&open.state, *at, Again::Lost)
+                }))
+            })
+            .collect();
         let recorded = open.record(&entries)?;
         let items = recorded.iter().filter_map(|link| link.entry.event.item().map(|(item, _)| item.clone())).collect();
         Ok(LostShown { run: run.clone(), driver: driver.clone(), items })
@@ -286,8 +297,8 @@ impl Repository {
             if Sharing::read(&self.store, &run).is_none() {
                 continue;
             }
-            let shown = match self.drivers(&run) {
-                Ok(shown) => shown,
+            let answer = match self.drivers(&run) {
+                Ok(answer) => answer,
                 // The remote that a run was only pushed to may be gone, or the run there.
                 Err(error) if !Sharing::is_joined(&self.store, &run) && runs.is_empty() => {
                     self.note(format!("{run}: {}", in_words(&*error)));
@@ -296,8 +307,8 @@ impl Repository {
                 Err(error) => return Err(error),
             };
             let view = Target::own(run.clone()).view(&self.store)?;
-            let tip = self.tip(&shown.remote)?;
-            for driver in shown.drivers {
+            let tip = self.tip(&answer.remote)?;
+            for driver in answer.drivers {
                 let is_idle = driver.holds.is_empty() && (driver.is_silent || driver.state == DriverState::Lost);
                 let name = format!("{}{}", format::driver_refs(&run), driver.driver);
                 let Some(beat) = driver.value.filter(|_| view.state.sealed || is_idle) else {
@@ -306,8 +317,8 @@ impl Repository {
                 let mut removed = false;
                 if remove {
                     let one = Move { name: name.clone(), old: Some(beat), new: None };
-                    let answer = tip.swap(&[one])?;
-                    removed = answer == Swap::Won;
+                    let swapped = tip.swap(&[one])?;
+                    removed = swapped == Swap::Won;
                     if let Some(copy) = refs::read_stored(&self.store, &name)?.filter(|_| removed) {
                         refs::delete(&self.store, &name, copy)?;
                     }
@@ -315,7 +326,7 @@ impl Repository {
                 stale.push(StaleBeat {
                     run: run.clone(),
                     driver: driver.driver,
-                    remote: shown.remote.clone(),
+                    remote: answer.remote.clone(),
                     removed,
                 });
             }
@@ -326,8 +337,11 @@ impl Repository {
 
 /// Returns the running items that a driver holds.
 fn held_by(state: &RunState, driver: &DriverId) -> Vec<ItemIndex> {
-    let is_held = |at: &ItemIndex| state.items[*at].holder.as_ref().is_some_and(|holder| holder.driver == *driver);
-    state.items.indices().filter(is_held).collect()
+    state
+        .items
+        .indices()
+        .filter(|at| state.items[*at].holder.as_ref().is_some_and(|holder| holder.driver == *driver))
+        .collect()
 }
 
 errors! {

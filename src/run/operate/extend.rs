@@ -9,12 +9,12 @@ use crate::model::any_error::AnyError;
 use crate::model::entry::{Cause, Event, RunExtended};
 use crate::model::extension::definition;
 use crate::model::json::{self, JsonPath};
-use crate::model::judge::{Act, Judgement};
+use crate::model::judge::Act;
 use crate::model::name::{ItemId, RunId};
 use crate::model::pipeline::Spec;
 use crate::model::plan::{Item, Plan};
 use crate::model::problem::{Code, Problem};
-use crate::model::rule::{Check, Rule};
+use crate::model::rule::Check;
 use crate::model::state::RunState;
 use crate::plan;
 use crate::plan::validate::{Problems, validate_extension};
@@ -126,25 +126,29 @@ impl Repository {
     /// Returns the items of a plan that the run lacks, in the order of their ids, and the pipelines
     /// that they name and it lacks.
     fn missing(&self, open: &OpenRun, submitted: &Plan, bytes: &[u8]) -> Result<Result<Missing, Problems>, AnyError> {
-        let asked = match plan::parse(bytes) {
-            Ok(asked) => asked,
+        let extended = match plan::parse(bytes) {
+            Ok(extended) => extended,
             Err(problems) => return Ok(Err(problems)),
         };
-        if asked.id != *open.id() {
-            return Err(Error::OtherRun { plan: asked.id, run: open.id().clone() }.into());
+        if extended.id != *open.id() {
+            return Err(Error::OtherRun { plan: extended.id, run: open.id().clone() }.into());
         }
         let existing = open.state.graph.items();
-        let is_there = |item: &&Item| {
-            let known = open.state.graph.position(&item.id).map(|at| &existing[at]);
-            known.is_some_and(|known| definition(known) == definition(item))
-        };
-        let there: BTreeSet<&ItemId> = asked.items.iter().filter(is_there).map(|item| &item.id).collect();
+        let there: BTreeSet<&ItemId> = extended
+            .items
+            .iter()
+            .filter(|item| {
+                let known = open.state.graph.position(&item.id).map(|at| &existing[at]);
+                known.is_some_and(|known| definition(known) == definition(item))
+            })
+            .map(|item| &item.id)
+            .collect();
         let pattern = &open.state.submitted.pattern;
-        let unread = plan::pattern::unread(pattern, &asked.items, |item| !there.contains(&item.id));
+        let unread = plan::pattern::unread(pattern, &extended.items, |item| !there.contains(&item.id));
         if !unread.is_empty() {
             return Ok(Err(unread));
         }
-        let reserved = reserved(&open.state, &asked.items, |item| !there.contains(&item.id));
+        let reserved = reserved(&open.state, &extended.items, |item| !there.contains(&item.id));
         if !reserved.is_empty() {
             return Ok(Err(reserved));
         }
@@ -193,25 +197,29 @@ impl Repository {
     fn explained(&self, run: RunId, state: &RunState) -> Result<Coordinated, coordinate::Error> {
         let mut explained = self.judged(run, state)?;
         let due = explained.rules.iter().filter(|rule| rule.fires && !explained.over);
-        let create = |rule: &RuleJudged| {
-            rule.items.iter().map(|id| CreatedItem { id: id.clone(), rule: rule.rule.clone() }).collect::<Vec<_>>()
-        };
-        explained.items = due.flat_map(create).collect();
+        explained.items = due
+            .flat_map(|rule| {
+                rule.items.iter().map(|id| CreatedItem { id: id.clone(), rule: rule.rule.clone() }).collect::<Vec<_>>()
+            })
+            .collect();
         Ok(explained)
     }
 
     fn judged(&self, run: RunId, state: &RunState) -> Result<Coordinated, coordinate::Error> {
         let judgements = coordinate::explain(&self.store, state)?;
-        let rule = |(judged, rule): (Judgement, &Rule)| RuleJudged {
-            fires: judged.fires(),
-            created: state.created_by(&judged.rule).to_vec(),
-            rule: judged.rule,
-            items: judged.act.iter().flat_map(Act::items).map(|item| item.id.clone()).collect(),
-            outcome: judged.act.as_ref().and_then(outcome_of),
-            at_most: rule.when.at_most,
-            checks: judged.checks,
-        };
-        let rules = judgements.into_iter().zip(&state.rules).map(rule).collect();
+        let rules = judgements
+            .into_iter()
+            .zip(&state.rules)
+            .map(|(judged, rule)| RuleJudged {
+                fires: judged.fires(),
+                created: state.created_by(&judged.rule).to_vec(),
+                rule: judged.rule,
+                items: judged.act.iter().flat_map(Act::items).map(|item| item.id.clone()).collect(),
+                outcome: judged.act.as_ref().and_then(outcome_of),
+                at_most: rule.when.at_most,
+                checks: judged.checks,
+            })
+            .collect();
         Ok(Coordinated { run, recorded: false, items: Vec::new(), rules, over: is_over(state) })
     }
 }
@@ -219,10 +227,13 @@ impl Repository {
 /// Returns problems for ids that a rule may still use for its own items.
 fn reserved(state: &RunState, items: &[Item], is_new: impl Fn(&Item) -> bool) -> Problems {
     let mut problems = Problems::default();
-    let has = |id: &str| ItemId::parse(id).is_ok_and(|id| state.graph.position(&id).is_some());
     for (index, item) in items.iter().enumerate().filter(|(_, item)| is_new(item)) {
-        let may = |rule: &&Rule| state.rounds(rule.id()) < rule.when.at_most && rule.may_create(&item.id, has);
-        if let Some(rule) = state.rules.iter().find(may) {
+        if let Some(rule) = state.rules.iter().find(|rule| {
+            state.rounds(rule.id()) < rule.when.at_most
+                && rule.may_create(&item.id, |id: &str| {
+                    ItemId::parse(id).is_ok_and(|id| state.graph.position(&id).is_some())
+                })
+        }) {
             let at = JsonPath::root().key("items").index(index).key("id");
             let message =
                 format!("the rule {:?} may create an item of this id, so no other can have it", rule.id().as_str());

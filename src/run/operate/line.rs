@@ -87,8 +87,10 @@ impl Line {
     /// Chooses the driver to leave room for: the one with slower pushes that waits longest, if it
     /// waits longer than this driver. `longest` bounds the room.
     pub fn choose(&mut self, now: Instant, own_push: Duration, longest: Duration) {
-        let before = |wait: &Wait| self.own.is_none_or(|own| wait.since < own);
-        let slower = self.others.iter().filter(|(_, wait)| before(wait) && is_slower(wait.push, own_push));
+        let slower = self
+            .others
+            .iter()
+            .filter(|(_, wait)| self.own.is_none_or(|own| wait.since < own) && is_slower(wait.push, own_push));
         let first = slower.min_by_key(|(_, wait)| wait.since);
         let Some((driver, wait)) = first else {
             self.room = None;

@@ -47,10 +47,10 @@ impl NewEntry {
         pipelines: &BTreeMap<String, Spec>,
         hash: gix::hash::Kind,
     ) -> Result<Self, Unnamed> {
-        let mut event = RunExtended::of(cause, &items, hash)?;
+        let mut event = RunExtended::new(cause, &items, hash)?;
         let mut bytes: Vec<Vec<u8>> = items.iter().map(definition).collect();
         for (name, spec) in pipelines {
-            event.pipelines.insert(name.clone(), Product::of(spec.bytes(), hash)?);
+            event.pipelines.insert(name.clone(), Product::from_bytes(spec.bytes(), hash)?);
             bytes.push(spec.bytes().to_vec());
         }
         Ok(Self { event: Event::RunExtended(event), bytes, items })
@@ -92,7 +92,7 @@ impl NewEntry {
             (Source::Documents, Selector::Document { name, schema }) => {
                 let latest = state.documents.latest(name);
                 latest.is_some_and(|latest| {
-                    let admitted = schema.as_ref().is_none_or(|wanted| wanted.admits(latest.schema.as_ref()));
+                    let admitted = schema.as_ref().is_none_or(|required| required.admits(latest.schema.as_ref()));
                     latest.product.sha256 == input.digest && admitted
                 })
             }

@@ -175,8 +175,8 @@ impl OpenRun {
             return Err(Error::Rewritten(self.run.clone()));
         }
         let tip = self.head.commit.zip(view.head.commit);
-        if let Some((known, tip)) = tip.filter(|(known, tip)| known != tip) {
-            let received = check_incoming(&self.writer.store, Chain::Run(&self.run), Some(known), tip);
+        if let Some((old, tip)) = tip.filter(|(old, tip)| old != tip) {
+            let received = check_incoming(&self.writer.store, Chain::Run(&self.run), Some(old), tip);
             received.map_err(|why| Error::Stranger(self.run.clone(), why))?;
         }
         (self.frontier, self.head, self.state) = (frontier(&view.links), view.head, view.state);

@@ -157,7 +157,7 @@ impl Pace {
     pub fn is_contended(&self, now: Instant, drivers: usize) -> bool {
         let round = self.mean.saturating_mul(u32::try_from(drivers).unwrap_or(u32::MAX));
         let recent = round.max(self.shortest_gap(drivers)) * 2;
-        self.foreign.is_some_and(|seen| now.saturating_duration_since(seen) < recent)
+        self.foreign.is_some_and(|last| now.saturating_duration_since(last) < recent)
     }
 
     /// Returns how long `own` waits for its turn after an entry of the driver `last`.
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     fn id(n: u8) -> DriverId {
-        DriverId::of([n; 16])
+        DriverId::from_random([n; 16])
     }
 
     #[test]
@@ -251,8 +251,9 @@ mod tests {
             let mut waited = vec![0_u32; drivers.len()];
             let (mut last, mut longest) = (0, 0);
             for _ in 0..1000 {
-                let turn = |at: &usize| pace.turn(drivers.iter(), &drivers[*at], &drivers[last]);
-                let next = (0..drivers.len()).min_by_key(turn).expect("there are drivers");
+                let next = (0..drivers.len())
+                    .min_by_key(|at: &usize| pace.turn(drivers.iter(), &drivers[*at], &drivers[last]))
+                    .expect("there are drivers");
                 longest = longest.max(waited[next]);
                 waited.iter_mut().for_each(|wait| *wait += push);
                 waited[next] = 0;

@@ -114,26 +114,30 @@ impl Repository {
         let by = writer.signer.fingerprint();
         expect_role(&run.state, &run.run, &by, Role::Approve)?;
         expect_open(&run.state, at, &by)?;
-        let (item, about) = (run.state.graph.item(at).id.clone(), run.state.decided_about(at));
+        let (id, about) = (run.state.graph.item(at).id.clone(), run.state.decided_about(at));
         let first = run.links[0].hash;
         // Earlier votes of our key may be in its log only.
-        let said = |other: &ItemIndex| self.decided_elsewhere(&by, run, *other).is_some();
-        if let Some(other) = run.state.votes_beside(at).find(said) {
-            let id = |at: ItemIndex| run.state.graph.item(at).id.clone();
-            return Err(Error::Illegal(Illegal::SecondVote(id(at), id(other), by)).into());
+        let mut others = run.state.votes_beside(at);
+        if let Some(other) = others.find(|other| self.decided_elsewhere(&by, run, *other).is_some()) {
+            return Err(Error::Illegal(Illegal::SecondVote(
+                run.state.graph.item(at).id.clone(),
+                run.state.graph.item(other).id.clone(),
+                by,
+            ))
+            .into());
         }
-        let said = LogDecided {
+        let vote = LogDecided {
             log: by.clone(),
             first,
-            item: item.clone(),
+            item: id.clone(),
             decision,
             about: about.clone(),
             message,
             made: None,
         };
-        log::record_statement(&writer, &run.run, &Event::LogDecided(said))?;
+        log::record_statement(&writer, &run.run, &Event::LogDecided(vote))?;
         let run = run.run.clone();
-        Ok(Decided { run, item, decision, about, by, recorded: false })
+        Ok(Decided { run, item: id, decision, about, by, recorded: false })
     }
 
     /// Gives roles to a key in a run of this repository, all or none. Roles that the key has are
@@ -151,15 +155,22 @@ impl Repository {
                 return Err(Error::HasRoles { key, roles: roles.iter().copied().collect() }.into());
             }
             let first = open.first();
-            let admitted = |role: &Role| {
-                let first = (*role == Role::Seal).then_some(first);
-                NewEntry::plain(Event::RunAdmitted(RunAdmitted { key: key.clone(), role: *role, first }))
-            };
             // If another writer appended first, it may have admitted the key.
-            if open.propose(&missing.iter().map(admitted).collect::<Vec<_>>())?.is_some() {
+            if open
+                .propose(
+                    &missing
+                        .iter()
+                        .map(|role| {
+                            let first = (*role == Role::Seal).then_some(first);
+                            NewEntry::plain(Event::RunAdmitted(RunAdmitted { key: key.clone(), role: *role, first }))
+                        })
+                        .collect::<Vec<_>>(),
+                )?
+                .is_some()
+            {
                 let role = if missing.len() == 1 { missing.pop() } else { None };
-                let run = open.id().clone();
-                return Ok(Admittance { run, key, role, roles: missing });
+                let run_id = open.id().clone();
+                return Ok(Admittance { run: run_id, key, role, roles: missing });
             }
         }
     }
@@ -186,8 +197,8 @@ impl Repository {
             return Ok(key.map_err(Error::BadKey)?);
         }
         let path = self.environment.expand(Path::new(text));
-        let held = std::fs::read_to_string(&path).map_err(|_| Error::NoKey(text.to_owned()))?;
-        let mut keys = held.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let content = std::fs::read_to_string(&path).map_err(|_| Error::NoKey(text.to_owned()))?;
+        let mut keys = content.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         match (keys.next(), keys.next()) {
             (Some(line), None) if is_fingerprint(line) => Ok(line.to_owned()),
             (Some(line), None) => match sign::public_in(line) {

@@ -54,9 +54,9 @@ impl Repository {
         if sharing.first != first || (!is_joined && is_driven_here(&self.store.common_dir(), run)) {
             return Ok(None);
         }
-        let mut pushed = Pushed::of(&self.store, run, first);
+        let mut pushed = Pushed::load(&self.store, run, first);
         let remotes = if is_joined { vec![sharing.remote] } else { pushed.remotes.clone() };
-        let home = Home::of(&self.store).ok();
+        let home = Home::find(&self.store).ok();
         let alone = pushed.alone.clone().filter(|alone| Some(alone.home) == home).map(|alone| alone.id);
         let until = Instant::now() + LISTED_WITHIN;
         let mut heaviest: Option<(String, RemoteState, Option<String>)> = None;
@@ -69,15 +69,21 @@ impl Repository {
                 heaviest = Some((remote, state, failure));
             }
         }
-        let Some((named, state, failure)) = heaviest else { return Ok(None) };
+        let Some((remote_name, state, failure)) = heaviest else { return Ok(None) };
         if state != RemoteState::Unread {
             pushed.read_at = Some(self.environment.clock.now());
         }
         if state.shows_others() {
-            pushed.prefer(&named);
+            pushed.prefer(&remote_name);
         }
         pushed.keep(&self.store, run).map_err(sharing::Error::Record)?;
-        Ok(Some(RemoteRead { remote: without_password(&named), read_at: pushed.read_at, failure, named, state }))
+        Ok(Some(RemoteRead {
+            remote: without_password(&remote_name),
+            read_at: pushed.read_at,
+            failure,
+            name: remote_name,
+            state,
+        }))
     }
 
     /// Compares a run here with the run on a remote. Fetches what the remote has more.
@@ -94,19 +100,19 @@ impl Repository {
             Ok(listed) => listed,
             Err(why) => return Ok((RemoteState::Unread, Some(first_line(&why)))),
         };
-        let drivers = listed.keys().filter_map(|name| DriverId::parse(name.strip_prefix(&folder)?));
+        let drivers = listed.keys().filter_map(|path| DriverId::parse(path.strip_prefix(&folder)?));
         let drivers: Vec<DriverId> = drivers.filter(|driver| Some(driver) != alone.as_ref()).collect();
         let current = |gained, unpushed| (RemoteState::Current(Current { gained, unpushed, drivers }), None);
         let Some(theirs) = listed.get(name).copied() else { return Ok((RemoteState::Missing, None)) };
-        let count = |known, tip| history::since(&self.store, tip, Some(known)).map_or(0, |commits| commits.len());
+        let count = |old, new| history::since(&self.store, new, Some(old)).map_or(0, |commits| commits.len());
         if theirs == *ours {
             return Ok(current(0, 0));
         }
         if history::goes_on(&self.store, theirs, *ours) {
             return Ok(current(0, count(theirs, *ours)));
         }
-        let kept = match tip.fetch(&[theirs]) {
-            Ok(kept) => kept,
+        let guard = match tip.fetch(&[theirs]) {
+            Ok(guard) => guard,
             Err(why) => return Ok((RemoteState::Unread, Some(first_line(&why)))),
         };
         if !history::goes_on(&self.store, *ours, theirs) {
@@ -123,7 +129,7 @@ impl Repository {
             Ok(()) | Err(refs::Error::LostRace(_)) => {}
             Err(error) => return Err(error.into()),
         }
-        drop(kept);
+        drop(guard);
         if is_sealed(&self.store, name) {
             self.fetch_logs_of(run, tip);
         }

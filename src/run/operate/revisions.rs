@@ -21,7 +21,7 @@ pub struct Put {
     /// The revision that it must follow, if any.
     pub instead_of: Option<InsteadOf>,
     /// The author and the commit of the log entry that it comes from, if it was written elsewhere.
-    pub said: Option<(String, String)>,
+    pub statement: Option<(String, String)>,
 }
 
 /// The state of a document that a new revision expects.
@@ -44,7 +44,7 @@ pub fn put(run: &mut OpenRun, put: &Put, known: &Schemas) -> Result<Change, Erro
     loop {
         let latest = run.state.documents.latest(&put.name);
         let previous = latest.map(|latest| latest.product.sha256);
-        let expected = put.instead_of.is_none_or(|wanted| match wanted {
+        let expected = put.instead_of.is_none_or(|replaced| match replaced {
             InsteadOf::Nothing => previous.is_none(),
             InsteadOf::Revision(digest) => previous == Some(digest),
         });
@@ -59,8 +59,8 @@ pub fn put(run: &mut OpenRun, put: &Put, known: &Schemas) -> Result<Change, Erro
             oid: put.product.oid,
             size: put.product.size,
             previous,
-            author: put.said.as_ref().map_or_else(|| run.writer().actor.clone(), |(author, _)| author.clone()),
-            said: put.said.as_ref().map(|(_, commit)| commit.clone()),
+            author: put.statement.as_ref().map_or_else(|| run.writer().actor.clone(), |(author, _)| author.clone()),
+            said: put.statement.as_ref().map(|(_, commit)| commit.clone()),
         };
         let recorded = run.propose(&[NewEntry::plain(Event::DocumentWritten(event))]);
         let recorded = recorded.map_err(|error| match error {
@@ -78,11 +78,11 @@ pub fn put(run: &mut OpenRun, put: &Put, known: &Schemas) -> Result<Change, Erro
 
 /// Returns an error if a revision does not match its schema.
 pub(super) fn check(store: &Store, put: &Put, schema: &Schema, known: &Schemas) -> Result<(), Error> {
-    let unfit = |unfit| Error::Unfit(put.name.clone(), Box::new(unfit));
     if put.product.size > MAX_CHECKED {
-        return Err(unfit(Unfit::TooLarge(schema.clone())));
+        return Err(Error::Unfit(put.name.clone(), Box::new(Unfit::TooLarge(schema.clone()))));
     }
-    schemas::check(known, schema, &store.read_blob(put.product.oid)?).map_err(unfit)
+    schemas::check(known, schema, &store.read_blob(put.product.oid)?)
+        .map_err(|unfit| Error::Unfit(put.name.clone(), Box::new(unfit)))
 }
 
 errors! {

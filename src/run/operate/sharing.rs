@@ -3,8 +3,6 @@
 //! A private file in the git directory names the remote of each shared run, so that every command
 //! records through it.
 
-use std::collections::BTreeSet;
-
 use crate::git::remote::{self, Remotes};
 use crate::git::store::Store;
 use crate::git::tip::{Copy, Move, Swap, Tip};
@@ -60,7 +58,7 @@ impl Repository {
         }
         let remote = match (read, Sharing::read(&self.store, open.id())) {
             (Some(read), _) if read.state == RemoteState::Missing && open.state.shared.is_none() => return Ok(open),
-            (Some(read), _) => read.named,
+            (Some(read), _) => read.name,
             (None, _) if open.state.shared.is_none() => return Ok(open),
             (None, Some(sharing)) if self.offline => {
                 let (run, remote) = (open.id().clone(), remote::without_password(&sharing.remote));
@@ -78,8 +76,10 @@ impl Repository {
 
     /// Joins a run like [`Repository::join`], and tries again while the remote is busy.
     pub fn join_patiently(&self, run: &RunId, remote: &str) -> Result<Tip, Error> {
-        let is_busy = |error: &Error| matches!(error, Error::Remote(why) if passing::is_passing(&in_words(why)));
-        passing::insist(|| self.join(run, remote), is_busy)
+        passing::insist(
+            || self.join(run, remote),
+            |error: &Error| matches!(error, Error::Remote(why) if passing::is_passing(&in_words(why))),
+        )
     }
 
     /// Makes the remote and this repository have the same entries of a run: fetches it, or pushes
@@ -96,7 +96,7 @@ impl Repository {
             }
             (Some(theirs), Some(ours)) if theirs == ours => ours,
             (Some(theirs), Some(ours)) => {
-                let kept = tip.fetch(&[theirs])?;
+                let guard = tip.fetch(&[theirs])?;
                 if history::goes_on(&self.store, ours, theirs) {
                     self.receive(&tip, run, Some(ours), theirs)?;
                     theirs
@@ -104,7 +104,7 @@ impl Repository {
                     publish(&tip, run, remote, &[Move { name, old: Some(theirs), new: Some(ours) }])?;
                     ours
                 } else {
-                    drop(kept);
+                    drop(guard);
                     return Err(Error::Other { run: run.clone(), remote: remote.to_owned(), theirs, ours });
                 }
             }
@@ -113,7 +113,11 @@ impl Repository {
                 let base = self.entry_zero(run, ours)?.1;
                 let moves = [(name, ours), (format::base_ref(run), base)];
                 let listed = tip.list(&[&moves[1].0])?;
-                let moves = moves.map(|(name, new)| Move { old: listed.get(&name).copied(), name, new: Some(new) });
+                let moves = moves.map(|(reference, new)| Move {
+                    old: listed.get(&reference).copied(),
+                    name: reference,
+                    new: Some(new),
+                });
                 let changed: Vec<Move> = moves.into_iter().filter(|one| one.old != one.new).collect();
                 publish(&tip, run, remote, &changed)?;
                 ours
@@ -121,15 +125,14 @@ impl Repository {
         };
         let (first, base) = self.entry_zero(run, head)?;
         if !self.store.contains(base) {
-            let is_lacking = |error: &remote::Error| in_words(error).contains("not our ref");
-            let kept = tip.fetch(&[base]).map_err(|error| {
-                if !is_lacking(&error) {
+            let guard = tip.fetch(&[base]).map_err(|error| {
+                if !in_words(&error).contains("not our ref") {
                     return error.into();
                 }
                 Error::NoBase { run: run.clone(), remote: remote.to_owned(), base, source: Box::new(error) }
             })?;
             refs::create(&self.store, &format::base_ref(run), base)?;
-            drop(kept);
+            drop(guard);
         }
         self.complete_base(&tip, base)?;
         let driver =
@@ -175,10 +178,13 @@ impl Repository {
         let mut twice = Vec::new();
         for (run, theirs) in heads {
             let Some(ours) = refs::read_stored(&self.store, &format::run_ref(&run))? else { continue };
-            let goes_on = |one, other| history::goes_on(&self.store, one, other);
-            let is_apart = ours != theirs && !goes_on(ours, theirs) && !goes_on(theirs, ours);
-            let begins = |head| history::first(&self.store, head);
-            if is_apart && begins(ours).is_some() && begins(ours) == begins(theirs) {
+            let is_apart = ours != theirs
+                && !history::goes_on(&self.store, ours, theirs)
+                && !history::goes_on(&self.store, theirs, ours);
+            if is_apart
+                && history::first(&self.store, ours).is_some()
+                && history::first(&self.store, ours) == history::first(&self.store, theirs)
+            {
                 twice.push(run);
             }
         }
@@ -201,12 +207,11 @@ impl Repository {
     pub fn hear(&self, open: &mut OpenRun) -> Result<bool, Error> {
         let Some(via) = open.via() else { return Ok(false) };
         let own = open.writer().signer.fingerprint();
-        let speaks = |roles: &BTreeSet<Role>| roles.contains(&Role::Approve) || roles.contains(&Role::Document);
         let keys: Vec<String> = open
             .state
             .keys
             .iter()
-            .filter(|(key, roles)| *key != own && speaks(roles))
+            .filter(|(key, roles)| *key != own && (roles.contains(&Role::Approve) || roles.contains(&Role::Document)))
             .map(|(key, _)| key.to_owned())
             .collect();
         if keys.is_empty() {
@@ -220,12 +225,16 @@ impl Repository {
     /// Fetches the logs of some keys. A log that cannot be read is left out.
     pub(super) fn fetch_logs(&self, tip: &Tip, keys: &[String]) -> Result<(), Error> {
         let folder = format::fetched_refs(&Remotes::read(&self.store)?.find(tip.remote())?.name);
-        let copy = |key: &String| {
-            let theirs = format::log_ref(key);
-            let ours = theirs.replacen(format::REFS, &folder, 1);
-            Copy { theirs: theirs + "*", ours: ours + "*" }
-        };
-        let read = tip.read(&keys.iter().map(copy).collect::<Vec<_>>())?;
+        let read = tip.read(
+            &keys
+                .iter()
+                .map(|key| {
+                    let theirs = format::log_ref(key);
+                    let ours = theirs.replacen(format::REFS, &folder, 1);
+                    Copy { theirs: theirs + "*", ours: ours + "*" }
+                })
+                .collect::<Vec<_>>(),
+        )?;
         for (name, value) in &read.changed {
             let place = Place::fetched_of(name, Kind::Log).and_then(|place| LogName::parse(&place.name));
             let (Some(head), Some(log)) = (value, place) else { continue };
@@ -257,7 +266,7 @@ impl Repository {
 
     /// Fetches a run, and moves our ref to its head if its entries may follow ours.
     fn receive(&self, tip: &Tip, run: &RunId, known: Option<Oid>, theirs: Oid) -> Result<(), Error> {
-        let kept = tip.fetch(&[theirs])?;
+        let guard = tip.fetch(&[theirs])?;
         let checked = match known {
             Some(ours) => self.check_following(run, ours, theirs),
             // A run that is joined may have entries of a revoked key that has no role any more.
@@ -269,7 +278,7 @@ impl Repository {
             None => refs::begin(&self.store, &name, theirs)?,
             Some(ours) => refs::advance(&self.store, &name, ours, theirs)?,
         }
-        drop(kept);
+        drop(guard);
         Ok(())
     }
 

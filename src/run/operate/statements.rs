@@ -62,7 +62,7 @@ struct Statement {
     at: Moment,
     /// The digest of its content, author and time. Two logs of a key can contain the same
     /// statement.
-    said: Digest,
+    digest: Digest,
     commit: String,
     content: Content,
 }
@@ -116,12 +116,12 @@ impl Repository {
         for statement in statements {
             let refused = match (refusal(open, &statement, &trust), &statement.content) {
                 (Some(why), _) => Some(why),
-                (None, Content::Decided(said)) => self.accept_decision(open, &statement, said)?,
-                (None, Content::Written(said)) => self.accept_document(open, &statement, said)?,
+                (None, Content::Decided(content)) => self.accept_decision(open, &statement, content)?,
+                (None, Content::Written(content)) => self.accept_document(open, &statement, content)?,
             };
             let (item, decision, document) = match statement.content {
-                Content::Decided(said) => (Some(said.item), Some(said.decision), None),
-                Content::Written(said) => (None, None, Some(said.name)),
+                Content::Decided(content) => (Some(content.item), Some(content.decision), None),
+                Content::Written(content) => (None, None, Some(content.name)),
             };
             let (run, by) = (open.id().clone(), statement.by);
             outcomes.push(StatementOutcome { run, by, item, decision, document, refused });
@@ -134,18 +134,18 @@ impl Repository {
         &self,
         open: &mut OpenRun,
         statement: &Statement,
-        said: &LogWritten,
+        document: &LogWritten,
     ) -> Result<Option<String>, AnyError> {
-        let latest = open.state.documents.latest(&said.name).map(|latest| latest.product.sha256);
-        if said.previous.is_some() && said.previous != latest {
+        let latest = open.state.documents.latest(&document.name).map(|latest| latest.product.sha256);
+        if document.previous.is_some() && document.previous != latest {
             return Ok(Some("it follows a revision that is not the latest".to_owned()));
         }
         let put = Put {
-            name: said.name.clone(),
-            product: Product { sha256: said.sha256, oid: said.oid, size: said.size },
-            schema: said.schema.clone(),
-            instead_of: said.previous.map(InsteadOf::Revision),
-            said: Some((statement.actor.clone(), statement.commit.clone())),
+            name: document.name.clone(),
+            product: Product { sha256: document.sha256, oid: document.oid, size: document.size },
+            schema: document.schema.clone(),
+            instead_of: document.previous.map(InsteadOf::Revision),
+            statement: Some((statement.actor.clone(), statement.commit.clone())),
         };
         if let Some(why) = self.document_fault(&put)? {
             return Ok(Some(why));
@@ -180,23 +180,23 @@ impl Repository {
         &self,
         open: &mut OpenRun,
         statement: &Statement,
-        said: &LogDecided,
+        vote: &LogDecided,
     ) -> Result<Option<String>, AnyError> {
-        if let Err(why) = self.message(said.message.as_deref()) {
+        if let Err(why) = self.message(vote.message.as_deref()) {
             return Ok(Some(why.to_string()));
         }
         loop {
-            let Some(at) = open.state.graph.position(&said.item) else {
-                return Ok(Some(Illegal::UnknownItem(said.item.clone()).to_string()));
+            let Some(at) = open.state.graph.position(&vote.item) else {
+                return Ok(Some(Illegal::UnknownItem(vote.item.clone()).to_string()));
             };
             let event = ItemDecided {
-                item: said.item.clone(),
+                item: vote.item.clone(),
                 attempt: open.state.items[at].attempts,
-                decision: said.decision,
-                status: open.state.decided_status(at, said.decision),
-                about: said.about.clone(),
+                decision: vote.decision,
+                status: open.state.decided_status(at, vote.decision),
+                about: vote.about.clone(),
                 by: statement.by.clone(),
-                message: said.message.clone(),
+                message: vote.message.clone(),
                 said: Some(statement.commit.clone()),
             };
             // Checked before anything is staged, so that a decision that comes too early costs
@@ -218,7 +218,7 @@ impl Repository {
 fn refusal(open: &OpenRun, statement: &Statement, trust: &Options) -> Option<String> {
     let (role, of_run) = match &statement.content {
         // The run has the products that a decision is about.
-        Content::Decided(said) => (Role::Approve, format::canonical(&said.about).len()),
+        Content::Decided(vote) => (Role::Approve, format::canonical(&vote.about).len()),
         Content::Written(_) => (Role::Document, 0),
     };
     if !open.state.keys.has(&statement.by, role) {
@@ -258,8 +258,10 @@ impl StatementLogs {
         for (name, tip) in refs::list(store, format::FETCHED_REFS)? {
             let is_log = Place::fetched_of(&name, Kind::Log).is_some();
             let Some(decoded) = is_log.then(|| chain::decode(store, tip).ok()).flatten() else { continue };
-            let speaks = |folder| store.has_tree_at(decoded.tree, folder).unwrap_or(false);
-            if [format::DECIDED, format::WRITTEN].into_iter().any(speaks) {
+            if [format::DECIDED, format::WRITTEN]
+                .into_iter()
+                .any(|folder| store.has_tree_at(decoded.tree, folder).unwrap_or(false))
+            {
                 logs.push((tip, decoded.tree));
             }
         }
@@ -269,8 +271,10 @@ impl StatementLogs {
     /// Returns the heads of the logs with statements on a run.
     fn about<'s>(&'s self, store: &'s Store, run: &RunId) -> impl Iterator<Item = Oid> + 's {
         let folders = [format::DECIDED, format::WRITTEN].map(|folder| format!("{folder}/{}", format::log_path(run)));
-        let speaks = move |tree| folders.iter().any(|folder| store.has_tree_at(tree, folder).unwrap_or(false));
-        self.0.iter().filter(move |(_, tree)| speaks(*tree)).map(|(tip, _)| *tip)
+        self.0
+            .iter()
+            .filter(move |(_, tree)| folders.iter().any(|folder| store.has_tree_at(*tree, folder).unwrap_or(false)))
+            .map(|(tip, _)| *tip)
     }
 }
 
@@ -293,25 +297,25 @@ fn statements(store: &Store, open: &OpenRun, logs: &StatementLogs) -> Result<Vec
         }
     }
     statements.sort_by_key(|statement| statement.at);
-    let taken: BTreeSet<Digest> =
-        statements.iter().filter(|one| open.state.was_said(&one.commit)).map(|one| one.said).collect();
-    let (mut decided, mut written, mut seen) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let recorded: BTreeSet<Digest> =
+        statements.iter().filter(|one| open.state.was_said(&one.commit)).map(|one| one.digest).collect();
+    let (mut decided, mut written, mut known) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut last: Vec<Statement> = Vec::new();
     for statement in statements.into_iter().rev() {
-        let was_said = taken.contains(&statement.said);
-        if !seen.insert(statement.said) {
+        let is_recorded = recorded.contains(&statement.digest);
+        if !known.insert(statement.digest) {
             continue;
         }
         let stands = match &statement.content {
-            Content::Decided(said) => {
-                decided.insert((statement.by.clone(), said.item.clone(), format::canonical(&said.about)))
+            Content::Decided(content) => {
+                decided.insert((statement.by.clone(), content.item.clone(), format::canonical(&content.about)))
             }
-            Content::Written(said) => {
-                let key = (statement.by.clone(), said.name.clone());
-                if was_said { written.insert(key) } else { !written.contains(&key) }
+            Content::Written(content) => {
+                let key = (statement.by.clone(), content.name.clone());
+                if is_recorded { written.insert(key) } else { !written.contains(&key) }
             }
         };
-        if stands && !was_said {
+        if stands && !is_recorded {
             last.push(statement);
         }
     }
@@ -333,12 +337,14 @@ fn statement(run: &RunId, raw: Vec<u8>) -> Option<(Statement, Digest)> {
     }
     let Dated { at, event } = Dated::of(&decoded.entry);
     let (first, bytes, content) = match event {
-        Event::LogDecided(said) => (said.first, format::canonical(&(&by, at, &said)), Content::Decided(said)),
-        Event::LogWritten(said) => (said.first, format::canonical(&(&by, at, &said)), Content::Written(said)),
+        Event::LogDecided(vote) => (vote.first, format::canonical(&(&by, at, &vote)), Content::Decided(vote)),
+        Event::LogWritten(document) => {
+            (document.first, format::canonical(&(&by, at, &document)), Content::Written(document))
+        }
         _ => return None,
     };
-    let said = Digest::of(&bytes);
-    Some((Statement { by, actor: decoded.entry.actor, at, said, commit, content }, first))
+    let digest = Digest::compute(&bytes);
+    Some((Statement { by, actor: decoded.entry.actor, at, digest, commit, content }, first))
 }
 
 errors! {

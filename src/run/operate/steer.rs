@@ -74,14 +74,14 @@ impl Repository {
         let (mut open, item) = self.open_run(text, &[Role::Own])?;
         let Some(at) = item else { return cancel_run(&mut open, reason) };
         loop {
-            let item = open.state.graph.item(at).id.clone();
+            let id = open.state.graph.item(at).id.clone();
             if open.state.items[at].phase.is_terminal() {
-                return Err(Error::Ended { item, status: open.state.status(at) }.into());
+                return Err(Error::Ended { item: id, status: open.state.status(at) }.into());
             }
             let mut entries = vec![cancelled(&open, at, reason)];
             for lost in lost_with(&open.state, at) {
-                let reason = format!("it depends on {:?}, which was cancelled", item.as_str());
-                entries.push(NewEntry::plain(Event::ItemSkipped(dropped(&open.state, lost, &reason))));
+                let cause = format!("it depends on {:?}, which was cancelled", id.as_str());
+                entries.push(NewEntry::plain(Event::ItemSkipped(dropped(&open.state, lost, &cause))));
             }
             let links = open.record(&entries)?;
             // The driver may have dispatched or ended the item in between.
@@ -140,7 +140,7 @@ impl Repository {
             return Err(Error::WholeRun.into());
         }
         if !open.state.is_settled() {
-            let left = open.state.items.iter().filter(|item| !item.phase.is_terminal()).count();
+            let left = open.state.items.iter().filter(|unfinished| !unfinished.phase.is_terminal()).count();
             return Err(Error::NotSettled { run: open.id().clone(), left }.into());
         }
         let before = open.head().entries;
@@ -211,11 +211,13 @@ fn asked_again(open: &OpenRun, at: ItemIndex, reason: Option<&str>) -> Result<Ve
     if let Some((on, product)) = open.state.lacks(at) {
         return Err(Error::Lacking { run: open.id().clone(), item: item(), on: on.clone(), product }.into());
     }
-    let again = |at| {
-        let detail = reason.map(str::to_owned);
-        NewEntry::plain(Event::ItemRequeued(ItemEnded { detail, ..requeued(&open.state, at, Again::Operator) }))
-    };
-    Ok(again_with(open, at).into_iter().map(again).collect())
+    Ok(again_with(open, at)
+        .into_iter()
+        .map(|at| {
+            let detail = reason.map(str::to_owned);
+            NewEntry::plain(Event::ItemRequeued(ItemEnded { detail, ..requeued(&open.state, at, Again::Operator) }))
+        })
+        .collect())
 }
 
 /// Returns an item and all items that were skipped only because of it, dependencies first.
@@ -241,11 +243,11 @@ fn again_with(open: &OpenRun, at: ItemIndex) -> Vec<ItemIndex> {
 /// Returns the waiting items that depend on an item, directly or not, dependencies first.
 pub fn lost_with(state: &RunState, at: ItemIndex) -> Vec<ItemIndex> {
     let mut lost = Vec::new();
-    let mut seen = BTreeSet::from([at]);
+    let mut visited = BTreeSet::from([at]);
     let mut next = VecDeque::from([at]);
     while let Some(on) = next.pop_front() {
         for &dependent in state.graph.dependents(on) {
-            if state.items[dependent].phase == Phase::Waiting && seen.insert(dependent) {
+            if state.items[dependent].phase == Phase::Waiting && visited.insert(dependent) {
                 lost.push(dependent);
                 next.push_back(dependent);
             }

@@ -128,9 +128,9 @@ impl Repository {
     /// Validates a plan, with its base, artifacts and imports.
     ///
     /// Paths of artifacts are relative to `folder`. Without it, their files are not checked.
-    pub fn validate(&self, bytes: &[u8], folder: Option<&Path>, wanted: &Wanted) -> Result<ValidPlan, Problems> {
-        let missing = self.absent(bytes, folder, wanted);
-        match self.validated(bytes, wanted) {
+    pub fn validate(&self, bytes: &[u8], folder: Option<&Path>, options: &Wanted) -> Result<ValidPlan, Problems> {
+        let missing = self.absent(bytes, folder, options);
+        match self.validated(bytes, options) {
             Ok((valid, _)) if missing.is_empty() => Ok(valid),
             Ok(_) => Err(missing),
             Err(mut problems) => {
@@ -142,11 +142,11 @@ impl Repository {
     }
 
     /// Finds problems that would fail the submission: a missing base, and unreadable artifacts.
-    fn absent(&self, bytes: &[u8], folder: Option<&Path>, wanted: &Wanted) -> Problems {
+    fn absent(&self, bytes: &[u8], folder: Option<&Path>, options: &Wanted) -> Problems {
         let mut problems = Problems::default();
         let Ok(plan) = plan::parse_within(json::unmarked(bytes), self.config.max_items) else { return problems };
-        if let Err(error) = resolve_base(&self.store, &wanted.revision(Some(&plan))) {
-            let is_own = wanted.base.is_none() && plan.base.is_some();
+        if let Err(error) = resolve_base(&self.store, &options.revision(Some(&plan))) {
+            let is_own = options.base.is_none() && plan.base.is_some();
             let at = if is_own { JsonPath::root().key("base") } else { JsonPath::root() };
             problems.push(Problem::new(Code::MissingBase, &at, error.to_string()));
         }
@@ -162,9 +162,9 @@ impl Repository {
 
     /// Returns a valid plan with its imports. Both `validate` and `submit` use this, so that they
     /// agree.
-    fn validated(&self, bytes: &[u8], wanted: &Wanted) -> Result<(ValidPlan, Imports), Problems> {
-        let (mut valid, catalog) = self.valid(bytes, wanted)?;
-        let unmatched = self.unmatched_protection(valid.plan(), &wanted.revision(Some(valid.plan())));
+    fn validated(&self, bytes: &[u8], options: &Wanted) -> Result<(ValidPlan, Imports), Problems> {
+        let (mut valid, catalog) = self.valid(bytes, options)?;
+        let unmatched = self.unmatched_protection(valid.plan(), &options.revision(Some(valid.plan())));
         valid.add_warnings(unmatched);
         // The imports of an existing run were sealed with it.
         let is_there = refs::read(&self.store, &format::run_ref(&valid.plan().id)).is_ok_and(|tip| tip.is_some());
@@ -173,18 +173,18 @@ impl Repository {
     }
 
     /// Returns a valid plan with the catalog, without its imports.
-    pub(super) fn valid(&self, bytes: &[u8], wanted: &Wanted) -> Result<(ValidPlan, Catalog), Problems> {
+    pub(super) fn valid(&self, bytes: &[u8], options: &Wanted) -> Result<(ValidPlan, Catalog), Problems> {
         let bytes = json::unmarked(bytes);
         let parsed = plan::parse_within(bytes, self.config.max_items).ok();
-        let queue = wanted.queue.as_deref().or(parsed.as_ref().map(|plan| plan.queue.as_str())).unwrap_or("default");
+        let queue = options.queue.as_deref().or(parsed.as_ref().map(|plan| plan.queue.as_str())).unwrap_or("default");
         let folders = [self.config.inputs.as_str(), self.config.outputs.as_str()];
         // A missing base is reported elsewhere.
-        let reserved = resolve_base(&self.store, &wanted.revision(parsed.as_ref()))
+        let reserved = resolve_base(&self.store, &options.revision(parsed.as_ref()))
             .and_then(|commit| submit::reserved_in_base(&self.store, commit, folders))
             .unwrap_or_default();
         let mut catalog = self.catalog(queue, reserved).map_err(|error| Problems::from(unreadable(&error)))?;
-        catalog.executors.extend(wanted.claimed.then(|| CLAIMED.to_owned()));
-        catalog.allows_recorded = wanted.recorded;
+        catalog.executors.extend(options.claimed.then(|| CLAIMED.to_owned()));
+        catalog.allows_recorded = options.recorded;
         Ok((validate(bytes, &catalog)?, catalog))
     }
 
@@ -194,9 +194,9 @@ impl Repository {
         &self,
         bytes: &[u8],
         folder: PathBuf,
-        wanted: &Wanted,
+        options: &Wanted,
     ) -> Result<Result<Submission, Problems>, AnyError> {
-        self.submit_if(bytes, folder, wanted, |_| Ok(()))
+        self.submit_if(bytes, folder, options, |_| Ok(()))
     }
 
     /// Submits a plan if `allowed` accepts it. It gets the same plan that is submitted, which a
@@ -205,15 +205,15 @@ impl Repository {
         &self,
         bytes: &[u8],
         folder: PathBuf,
-        wanted: &Wanted,
+        options: &Wanted,
         allowed: impl FnOnce(&ValidPlan) -> Result<(), E>,
     ) -> Result<Result<Submission, Problems>, E> {
-        let (valid, imports) = match self.validated(bytes, wanted) {
+        let (valid, imports) = match self.validated(bytes, options) {
             Ok(both) => both,
             Err(problems) => return Ok(Err(problems)),
         };
         allowed(&valid)?;
-        Ok(Ok(self.submit_valid(&valid, imports, folder, wanted)?))
+        Ok(Ok(self.submit_valid(&valid, imports, folder, options)?))
     }
 
     pub(super) fn submit_valid(
@@ -221,21 +221,21 @@ impl Repository {
         valid: &ValidPlan,
         imports: Imports,
         folder: PathBuf,
-        wanted: &Wanted,
+        options: &Wanted,
     ) -> Result<Submission, AnyError> {
-        let queue = wanted.queue.as_deref().unwrap_or(&valid.plan().queue);
+        let queue = options.queue.as_deref().unwrap_or(&valid.plan().queue);
         if queue != "default" && !self.config.queues.contains_key(queue) {
             return Err(Error::Queue(queue.to_owned()).into());
         }
         let writer = self.writer()?;
         let own = writer.signer.fingerprint();
-        if wanted.admit.get(&own).is_some_and(|roles| !roles.contains(&Role::Own)) {
+        if options.admit.get(&own).is_some_and(|roles| !roles.contains(&Role::Own)) {
             return Err(Error::NotOwned.into());
         }
-        let base = resolve_base(&self.store, &wanted.revision(Some(valid.plan())))?;
+        let base = resolve_base(&self.store, &options.revision(Some(valid.plan())))?;
         let mut unseen = not_in(&self.store, base).map_err(Error::WorkTree)?;
         // The file of a plan is often untracked itself.
-        if wanted.recorded && self.config.workspace_copy.is_empty() && self.config.workspace_link.is_empty() {
+        if options.recorded && self.config.workspace_copy.is_empty() && self.config.workspace_link.is_empty() {
             unseen = unseen
                 .into_iter()
                 .chain(self.untracked().map_err(Error::WorkTree)?)
@@ -243,12 +243,12 @@ impl Repository {
         }
         let request = Request {
             base,
-            queue: wanted.queue.clone(),
+            queue: options.queue.clone(),
             folder,
             gate: self.gate(),
             imports: imports.found,
             carried: imports.carried,
-            roles: wanted.roles(&own),
+            roles: options.roles(&own),
         };
         let Submitted { run, created } = submit::submit(&writer, valid, &request)?;
         if !created {
@@ -275,8 +275,8 @@ impl Repository {
         let paths = work_tree::untracked(&self.store)?;
         let paths = paths.iter().filter(|path| !ours.iter().any(|folder| path.starts_with(folder.as_str())));
         let names: Vec<String> = paths.map(|path| path.display().to_string()).collect();
-        let warning = || format!("not tracked, so that no item sees it: {}", printable::first_of(&names, NAMED));
-        Ok((!names.is_empty()).then(warning))
+        Ok((!names.is_empty())
+            .then(|| format!("not tracked, so that no item sees it: {}", printable::first_of(&names, NAMED))))
     }
 
     /// Returns a warning if a fetched run has the id of a new run.

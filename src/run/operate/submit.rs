@@ -75,8 +75,8 @@ pub fn submit(writer: &Writer, valid: &ValidPlan, request: &Request) -> Result<S
     let first = appended.links()[0].hash;
     match appended.publish() {
         // If two submissions race, the second one counts as a repetition.
-        Err(chain::Error::LostRace(name)) => {
-            return existing(writer, &run, valid)?.ok_or(chain::Error::LostRace(name).into());
+        Err(chain::Error::LostRace(lost)) => {
+            return existing(writer, &run, valid)?.ok_or(chain::Error::LostRace(lost).into());
         }
         other => other?,
     };
@@ -142,7 +142,7 @@ fn existing(writer: &Writer, run: &RunId, valid: &ValidPlan) -> Result<Option<Su
         return Err(Error::Different(run.clone()).into());
     };
     // A run that another key planted under this id is not ours, whatever its plan is.
-    let is_same = first.plan.sha256 == Digest::of(valid.bytes())
+    let is_same = first.plan.sha256 == Digest::compute(valid.bytes())
         || plan::is_same(&writer.store.read_blob_of(first.plan.oid, bounds::PLAN)?, valid.bytes());
     if !is_same || !first.roles.contains_key(&writer.signer.fingerprint()) {
         return Err(Error::Different(run.clone()).into());
@@ -206,13 +206,12 @@ fn seal_imports(
     let names: BTreeSet<String> =
         plan.items.iter().flat_map(|item| item.needs.values()).filter_map(Need::import).collect();
     for name in names {
-        let unsealed = || Error::Unsealed(name.clone());
-        let Found { product, evidence } = found.get(&name).ok_or_else(unsealed)?;
+        let Found { product, evidence } = found.get(&name).ok_or_else(|| Error::Unsealed(name.clone()))?;
         let mut file = tempfile::tempfile().map_err(Error::Copy)?;
         writer.store.copy_blob(product.oid, &mut file)?;
         let Product { oid, sha256, .. } = batch.write_file(&mut file)?;
         if (oid, sha256) != (product.oid, product.sha256) {
-            return Err(unsealed().into());
+            return Err(Error::Unsealed(name.clone()).into());
         }
         imports.insert(name, Import { product: *product, evidence: batch.write_named(evidence)? });
     }

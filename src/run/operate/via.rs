@@ -55,7 +55,7 @@ pub(super) struct RunRead {
     /// Whether the remote has no such ref.
     pub(super) is_gone: bool,
     /// Keeps the fetched objects until a ref reaches them.
-    pub(super) kept: KeepGuard,
+    pub(super) guard: KeepGuard,
 }
 
 impl Via {
@@ -122,7 +122,7 @@ impl Via {
         self.line.read(now);
         self.last_read = Some(now);
         self.values = read.values;
-        Ok(RunRead { changed: read.head, is_gone: false, kept: read.kept })
+        Ok(RunRead { changed: read.head, is_gone: false, guard: read.guard })
     }
 
     /// Decides what a failed fetch means for the run: the remote does not have it, its head was
@@ -132,7 +132,7 @@ impl Via {
         let Ok(listed) = self.tip.list(&[&name]) else { return Err(why.into()) };
         match listed.get(&name) {
             // A fetch fails if a ref that it names is not there.
-            None => Ok(RunRead { changed: None, is_gone: true, kept: KeepGuard::default() }),
+            None => Ok(RunRead { changed: None, is_gone: true, guard: KeepGuard::default() }),
             Some(head) if why.refuses_objects() => Err(ReadError::Head { head: *head, why }),
             Some(_) => Err(why.into()),
         }

@@ -48,20 +48,24 @@ pub fn read(patch: &[u8]) -> Vec<FileChange> {
 
 /// Parses the path of `a/<path> b/<path>`; either may be quoted.
 fn path(names: &[u8]) -> String {
-    let named = match quoted_path::read(names) {
+    let unquoted = match quoted_path::read(names) {
         Some((path, _)) => path,
         // Both paths are equal, so each has half of the text beside the space.
         None => names[..names.len() / 2].into(),
     };
-    named.strip_prefix(b"a/").unwrap_or(&named).to_str_lossy().into_owned()
+    unquoted.strip_prefix(b"a/").unwrap_or(&unquoted).to_str_lossy().into_owned()
 }
 
 /// Parses `7,2 +9,3 @@ …` into the numbers of old and new lines.
 fn ranges(hunk: &[u8]) -> (u64, u64) {
     let text = hunk.to_str_lossy();
-    let count = |range: &str| range.split_once(',').map_or(1, |(_, count)| count.parse().unwrap_or(0));
     let mut words = text.split(' ');
-    (count(words.next().unwrap_or_default()), count(words.next().unwrap_or_default()))
+    (count_lines(words.next().unwrap_or_default()), count_lines(words.next().unwrap_or_default()))
+}
+
+/// Returns the second number of `7,2`, which is 1 if it is left out.
+fn count_lines(range: &str) -> u64 {
+    range.split_once(',').map_or(1, |(_, count)| count.parse().unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -17,11 +17,6 @@ impl View {
     /// Returns the items whose check passed in the worktree that their worker left. Items whose
     /// manifest is not here are left out.
     pub fn checked_in_worktree(&self, store: &Store) -> BTreeSet<ItemIndex> {
-        let is_in_worktree = |at: ItemIndex| {
-            let named = self.state.items[at].manifest.as_ref();
-            let manifest = named.and_then(|named| show::manifest(store, named).ok().flatten());
-            manifest.is_some_and(|manifest| manifest.verify_in == VerifyIn::Worktree)
-        };
         let mut passed = BTreeSet::new();
         for link in &self.links {
             let Event::ItemReconciled(end) = &link.entry.event else { continue };
@@ -33,8 +28,15 @@ impl View {
                 passed.remove(&at);
             }
         }
-        passed.retain(|at| self.state.items[*at].phase == Phase::Done && is_in_worktree(*at));
+        passed.retain(|at| self.state.items[*at].phase == Phase::Done && self.is_checked_in_worktree(store, *at));
         passed
+    }
+
+    /// Returns true if the check of an item runs in its worktree.
+    fn is_checked_in_worktree(&self, store: &Store, at: ItemIndex) -> bool {
+        let product = self.state.items[at].manifest.as_ref();
+        let manifest = product.and_then(|product| show::manifest(store, product).ok().flatten());
+        manifest.is_some_and(|manifest| manifest.verify_in == VerifyIn::Worktree)
     }
 
     /// Returns the sentences about checks without protected files, and about checks in the
@@ -42,11 +44,18 @@ impl View {
     /// prints them.
     pub fn check_remarks(&self, store: &Store, items: Option<&[ItemIndex]>) -> Vec<String> {
         let total = items.map_or_else(|| self.state.items.indexed().count(), <[_]>::len) as u64;
-        let is_asked = |at: &ItemIndex| items.is_none_or(|items| items.contains(at));
-        let id = |at: ItemIndex| self.state.graph.item(at).id.clone();
-        let bare = self.state.items.indexed().filter(|(at, item)| item.unprotected && is_asked(at));
-        let bare: Vec<ItemId> = bare.map(|(at, _)| id(at)).collect();
-        let inside: Vec<ItemId> = self.checked_in_worktree(store).into_iter().filter(is_asked).map(id).collect();
+        let bare = self
+            .state
+            .items
+            .indexed()
+            .filter(|(at, item)| item.unprotected && items.is_none_or(|items| items.contains(at)));
+        let bare: Vec<ItemId> = bare.map(|(at, _)| self.state.graph.item(at).id.clone()).collect();
+        let inside: Vec<ItemId> = self
+            .checked_in_worktree(store)
+            .into_iter()
+            .filter(|at| items.is_none_or(|items| items.contains(at)))
+            .map(|at| self.state.graph.item(at).id.clone())
+            .collect();
         unprotected_in_words(&bare, total).into_iter().chain(in_worktree_in_words(&inside, total)).collect()
     }
 }

@@ -26,7 +26,7 @@ pub struct Difference {
 
 impl Difference {
     /// Returns a difference with the output of a git command as its patch.
-    pub fn of(fields: Option<Changes>, call: Git) -> Result<Self, program::Error> {
+    pub fn new(fields: Option<Changes>, call: Git) -> Result<Self, program::Error> {
         let (mut patch, mut all) = (Vec::new(), 0);
         call.stream(&mut |chunk| {
             all += chunk.len();
@@ -34,7 +34,7 @@ impl Difference {
             Ok(())
         })?;
         let truncated = all > patch.len();
-        let (changes, more) = fields.map(|fields| (fields.told, fields.more)).unzip();
+        let (changes, more) = fields.map(|fields| (fields.listed, fields.more)).unzip();
         let (more, patch) = (more.filter(|more| *more > 0), String::from_utf8_lossy(&patch).into_owned());
         Ok(Self { changes, more, patch, truncated })
     }

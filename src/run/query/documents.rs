@@ -53,11 +53,11 @@ impl WantedRevision<'_> {
     }
 
     /// Finds the revision in a run, or returns an error if it does not match the expected schema.
-    pub fn find(&self, run: &VerifiedRun, name: &FilePath, wanted: Option<&Wanted>) -> Result<Change, AnyError> {
-        let failed = |source| Error::document(self.run, self.name, source);
-        let change = revisions::find(run, name, self.revision).map_err(failed)?;
-        if let Some(wanted) = wanted {
-            revisions::expect(run, &change, wanted).map_err(failed)?;
+    pub fn find(&self, run: &VerifiedRun, name: &FilePath, schema: Option<&Wanted>) -> Result<Change, AnyError> {
+        let change =
+            revisions::find(run, name, self.revision).map_err(|source| Error::document(self.run, self.name, source))?;
+        if let Some(schema) = schema {
+            revisions::expect(run, &change, schema).map_err(|source| Error::document(self.run, self.name, source))?;
         }
         Ok(change)
     }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::model::entry::Event;
+use crate::model::state::RunState;
 use crate::model::time::Moment;
 
 use super::View;
@@ -28,14 +29,13 @@ pub struct Estimate {
 impl Estimate {
     /// Returns the pace of an open run. Returns `None` without enough items that ended and one that
     /// runs, or if a person has to decide first.
-    pub fn of(view: &View, now: Moment) -> Option<Self> {
+    pub fn from_view(view: &View, now: Moment) -> Option<Self> {
         let state = &view.state;
         if state.sealed || state.waiting_for_people().next().is_some() {
             return None;
         }
-        let count = |words: &[&str]| state.items.indices().filter(|at| words.contains(&state.status(*at))).count();
-        let left = count(&["pending", "ready", "running"]);
-        if count(&["running"]) == 0 {
+        let left = count_items(state, &["pending", "ready", "running"]);
+        if count_items(state, &["running"]) == 0 {
             return None;
         }
         let ended = view.links.iter().rev().filter(|link| matches!(link.entry.event, Event::ItemReconciled(_)));
@@ -48,4 +48,9 @@ impl Estimate {
             Self { items, within_ms, left_ms }
         })
     }
+}
+
+/// Returns the number of items with one of some statuses.
+fn count_items(state: &RunState, words: &[&str]) -> usize {
+    state.items.indices().filter(|at| words.contains(&state.status(*at))).count()
 }

@@ -96,30 +96,35 @@ pub struct ItemStatus {
 impl ItemStatus {
     /// Returns the status of all items of a run, in their listed order.
     pub fn all(view: &View) -> Vec<Self> {
-        Self::with_attempts(view, &Attempts::of(view))
+        Self::with_attempts(view, &Attempts::from_view(view))
     }
 
     /// Returns the status of all items of a run, whose attempts were collected before.
     pub(super) fn with_attempts(view: &View, attempts: &ItemVec<Attempts>) -> Vec<Self> {
-        let times = Times::of(view);
+        let times = Times::from_view(view);
         view.state.listed().into_iter().map(|at| Self::with(view, at, times[at], &attempts[at])).collect()
     }
 
     /// Returns the status of one item.
-    pub fn of(view: &View, at: ItemIndex) -> Self {
-        Self::with(view, at, Times::of(view)[at], &Attempts::of(view)[at])
+    pub fn from_view(view: &View, at: ItemIndex) -> Self {
+        Self::with(view, at, Times::from_view(view)[at], &Attempts::from_view(view)[at])
     }
 
     fn with(view: &View, at: ItemIndex, times: Times, attempts: &Attempts) -> Self {
         let state = &view.state.items[at];
-        let id = |on: ItemIndex| view.state.graph.item(on).id.clone();
         let blocking = if state.phase.is_terminal() { Vec::new() } else { view.state.blocked_by(at).collect() };
         let mut status = Self {
-            id: id(at),
+            id: view.state.graph.item(at).id.clone(),
             status: view.state.status(at),
             attempts: state.attempts,
-            depends_on: view.state.graph.dependencies(at).iter().map(|on| id(*on)).collect(),
-            blocked_by: blocking.into_iter().map(id).collect(),
+            depends_on: view
+                .state
+                .graph
+                .dependencies(at)
+                .iter()
+                .map(|on| view.state.graph.item(*on).id.clone())
+                .collect(),
+            blocked_by: blocking.into_iter().map(|on| view.state.graph.item(on).id.clone()).collect(),
             result_ref: None,
             output_refs: BTreeMap::new(),
             document_refs: BTreeMap::new(),

@@ -153,10 +153,11 @@ impl Repository {
         let mut runs: Vec<RunSummary> = own.into_iter().map(|run| summary(&self.store, &Target::own(run))).collect();
         runs.iter_mut().for_each(|run| run.archived = !present.contains(&run.run));
         if besides.fetched {
-            let present = Target::unarchived_fetched(&self.store)?;
-            let present: BTreeSet<String> = present.into_iter().map(|target| target.reference).collect();
+            let present_fetched = Target::unarchived_fetched(&self.store)?;
+            let present_fetched: BTreeSet<String> =
+                present_fetched.into_iter().map(|target| target.reference).collect();
             for target in Target::all_fetched(&self.store)? {
-                let archived = !present.contains(&target.reference);
+                let archived = !present_fetched.contains(&target.reference);
                 if besides.archived || !archived {
                     runs.push(RunSummary { archived, ..summary(&self.store, &target) });
                 }
@@ -189,18 +190,17 @@ impl Repository {
 
     /// Returns the status of a run, ours or a fetched one.
     pub fn status(&self, run: &str) -> Result<Status, target::Error> {
-        Ok(Status::of(&Target::find(&self.store, run)?.view(&self.store)?))
+        Ok(Status::from_view(&Target::find(&self.store, run)?.view(&self.store)?))
     }
 }
 
 impl RunSummary {
     /// Returns true if all items are done and green, and no rule recorded another outcome.
     pub fn is_green(&self) -> bool {
-        let is_open = |status: &str| !matches!(status, "done" | "superseded");
         self.error.is_none()
             && self.said.is_empty()
             && self.stopped.is_none()
-            && !self.counts.keys().any(|status| is_open(status))
+            && !self.counts.keys().any(|status| !matches!(*status, "done" | "superseded"))
     }
 }
 
@@ -264,8 +264,8 @@ pub fn counts(view: &View) -> BTreeMap<&'static str, u64> {
 
 impl Status {
     /// Returns the status of a run that was read.
-    pub fn of(view: &View) -> Self {
-        let document = RunDocument::of(view, &view.head.name);
+    pub fn from_view(view: &View) -> Self {
+        let document = RunDocument::new(view, &view.head.name);
         Self {
             run: view.run.clone(),
             queue: document.queue.to_owned(),
@@ -297,10 +297,9 @@ impl Status {
     /// Keeps items that wait or block others: failed, skipped, cancelled and red ones.
     #[must_use]
     pub fn blocked(mut self) -> Self {
-        let lost = |status| matches!(status, "failed" | "skipped" | "cancelled");
         self.items.retain(|item| {
             let waits = !item.blocked_by.is_empty() || item.awaits_approval || item.status == "ready";
-            (waits || lost(item.status) || item.red) && !item.superseded
+            (waits || matches!(item.status, "failed" | "skipped" | "cancelled") || item.red) && !item.superseded
         });
         self
     }

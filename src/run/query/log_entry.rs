@@ -8,14 +8,14 @@ use crate::model::state::RunState;
 
 /// Returns an entry as it is signed, with its result for the item.
 pub fn entry_shown(link: &Link, state: &RunState) -> Value {
-    let mut shown = link.to_json();
+    let mut value = link.to_json();
     if link.entry.event.is_red() {
-        shown["red"] = true.into();
+        value["red"] = true.into();
     }
     if has_no_products(link, state) {
-        shown["handedOver"] = false.into();
+        value["handedOver"] = false.into();
     }
-    shown
+    value
 }
 
 /// Returns true if an entry ends an item as done without products, although it could have some.

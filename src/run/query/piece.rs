@@ -57,14 +57,14 @@ impl<'t> PieceName<'t> {
     }
 
     /// Finds the piece in the verified run. Returns `None` for an empty transcript.
-    pub fn of(&self, store: &Store, run: &VerifiedRun) -> Result<Option<Blob>, AnyError> {
-        let nothing = || Error::NoSuchThing { run: run.run.clone(), named: self.text.to_owned() };
-        let said = match self.part {
+    pub fn find_blob(&self, store: &Store, run: &VerifiedRun) -> Result<Option<Blob>, AnyError> {
+        let nothing = || Error::NoSuchThing { run: run.run.clone(), name: self.text.to_owned() };
+        let text = match self.part {
             Part::Path(path) => return Ok(Some(run.file(path).ok_or_else(nothing)?)),
-            Part::Item(said) => said,
+            Part::Item(text) => text,
             Part::Whole => return Err(Error::NotSaid.into()),
         };
-        let (at, selected) = target::item_and_rest(run, said)?;
+        let (at, selected) = target::item_and_rest(run, text)?;
         let item = &run.state.graph.item(at).id;
         let blob = match selected.ok_or(Error::NotSaid)? {
             "transcript" => return transcript(store, run, item, None),
@@ -75,8 +75,8 @@ impl<'t> PieceName<'t> {
                 let attempt = attempt.parse().map_err(|_| nothing())?;
                 return transcript(store, run, item, Some(attempt));
             }
-            product => match ProductKey::named(product) {
-                Ok(key) => run.state.items[at].products.get(&key).map(|product| run.blob(product)),
+            product => match ProductKey::from_name(product) {
+                Ok(key) => run.state.items[at].products.get(&key).map(|recorded| run.blob(recorded)),
                 Err(_) => None,
             },
         };
@@ -92,7 +92,7 @@ pub fn withheld_output(store: &Store, view: &View, item: &ItemId, before: bool) 
     let name = format::withheld_check(item, end.attempt, before);
     let path = private_files::path(store, &private_files::checks_of(&view.run), &name);
     let bytes = private_files::read(&path, output.size).ok()?;
-    (Digest::of(&bytes) == output.sha256).then_some(bytes)
+    (Digest::compute(&bytes) == output.sha256).then_some(bytes)
 }
 
 /// Returns the output of the check of a done item, after or before the work. Returns `None` if it
@@ -101,7 +101,7 @@ fn check_output(store: &Store, run: &VerifiedRun, item: &ItemId, before: bool) -
     let end = run.links.iter().rev().find_map(|link| link.entry.event.end_of(item));
     let end = end.ok_or_else(|| Error::NotEnded(item.clone()))?;
     let check = end.check(before).ok_or_else(|| Error::NoCheck(item.clone()))?;
-    beside(store, run, item, check.output, &format::check_path(item, end.attempt, before))
+    blob_beside(store, run, item, check.output, &format::check_path(item, end.attempt, before))
 }
 
 /// Returns the transcript of an attempt, by default the latest. Returns `None` if it is empty.
@@ -110,11 +110,11 @@ fn transcript(store: &Store, run: &VerifiedRun, item: &ItemId, of: Option<u32>) 
         Some(attempt) => Error::NoAttempt { item: item.clone(), attempt },
         None => Error::NotEnded(item.clone()),
     })?;
-    beside(store, run, item, transcript, &format::transcript_path(item, attempt))
+    blob_beside(store, run, item, transcript, &format::transcript_path(item, attempt))
 }
 
 /// Returns a file of the transcripts ref, which has the recorded digest, or `None` if it is empty.
-fn beside(
+fn blob_beside(
     store: &Store,
     run: &VerifiedRun,
     item: &ItemId,
@@ -125,14 +125,17 @@ fn beside(
         return Ok(None);
     }
     let oid = find_beside(store, &run.run, &run.head.name, path, transcript.sha256)?;
-    let not_here = || {
-        let remote = Place::fetched(&run.head.name).map(|(remote, _)| remote.to_owned());
-        let remote = remote.or_else(|| Sharing::read(store, &run.run).map(|sharing| sharing.remote));
-        Error::NoTranscript { item: item.clone(), remote }
-    };
     // The transcripts ref is not part of a chain, so the digest of the entry decides.
     let Transcript { sha256, size } = transcript;
-    Ok(Some(run.blob(&Product { sha256, oid: oid.ok_or_else(not_here)?, size })))
+    Ok(Some(run.blob(&Product {
+        sha256,
+        oid: oid.ok_or_else(|| {
+            let remote = Place::fetched(&run.head.name).map(|(remote, _)| remote.to_owned());
+            let remote = remote.or_else(|| Sharing::read(store, &run.run).map(|sharing| sharing.remote));
+            Error::NoTranscript { item: item.clone(), remote }
+        })?,
+        size,
+    })))
 }
 
 /// Returns the blob at a path of the transcripts of a run, which was read from a ref of this name.
@@ -150,11 +153,10 @@ fn find_beside(store: &Store, run: &RunId, name: &str, path: &str, recorded: Dig
         return Ok(own);
     }
     for (_, tree) in refs::fetched_at(store, &place)? {
-        let is_recorded = |blob: &Oid| {
+        if let Some(blob) = at(Some(tree))?.filter(|blob| {
             let read = store.contains(*blob).then(|| store.copy_blob(*blob, &mut std::io::sink()));
             read.is_some_and(|read| read.is_ok_and(|(digest, _)| digest == recorded))
-        };
-        if let Some(blob) = at(Some(tree))?.filter(is_recorded) {
+        }) {
             return Ok(Some(blob));
         }
     }
@@ -229,24 +231,23 @@ fn text_beside(store: &Store, run: &View, recorded: Transcript, path: &str) -> R
     let found = find_beside(store, &run.run, &run.head.name, path, recorded.sha256)?;
     let Some(oid) = found else { return Ok(None) };
     let bytes = store.read_blob_of(oid, LARGEST)?;
-    Ok((Digest::of(&bytes) == recorded.sha256).then(|| ansi::without(&String::from_utf8_lossy(&bytes))))
+    Ok((Digest::compute(&bytes) == recorded.sha256).then(|| ansi::without(&String::from_utf8_lossy(&bytes))))
 }
 
 /// Returns the last lines of a text that are not empty, and whether there are more before these.
 pub fn last_lines(text: &str, most: usize) -> (Vec<String>, bool) {
     // A progress bar overwrites its line, so only the last part is shown.
-    let shown = text.lines().map(|line| line.rsplit('\r').find(|part| !part.trim().is_empty()).unwrap_or_default());
-    let lines: Vec<&str> = shown.filter(|line| !line.trim().is_empty()).collect();
+    let visible = text.lines().map(|line| line.rsplit('\r').find(|part| !part.trim().is_empty()).unwrap_or_default());
+    let lines: Vec<&str> = visible.filter(|line| !line.trim().is_empty()).collect();
     let last = &lines[lines.len().saturating_sub(most)..];
-    let short = |line: &&str| line.chars().take(WIDEST).collect();
-    (last.iter().map(short).collect(), lines.len() > last.len())
+    (last.iter().map(|line| line.chars().take(WIDEST).collect()).collect(), lines.len() > last.len())
 }
 
 /// Returns true if the item's latest attempt ran in a sandbox.
 fn is_confined(store: &Store, run: &View, item: &ItemId) -> Result<bool, AnyError> {
-    let named = run.state.graph.position(item).and_then(|at| run.state.items[at].manifest);
-    let Some(named) = named.filter(|named| store.contains(named.oid)) else { return Ok(false) };
-    let manifest = Manifest::parse(&store.read_blob(named.oid)?);
+    let product = run.state.graph.position(item).and_then(|at| run.state.items[at].manifest);
+    let Some(product) = product.filter(|product| store.contains(product.oid)) else { return Ok(false) };
+    let manifest = Manifest::parse(&store.read_blob(product.oid)?);
     Ok(manifest.is_ok_and(|manifest| manifest.claims.sandbox != NONE))
 }
 
@@ -254,7 +255,7 @@ errors! {
     /// Failures to find a piece.
     #[derive(Debug, thiserror::Error)] pub enum Error;
     NotSaid "usage" 2: "say what to print: RUN/ITEM:patch, :outputs/PATH, :manifest or :transcript";
-    NoSuchThing { run: RunId, named: String } "no-such-thing": "there is no {named:?}";
+    NoSuchThing { run: RunId, name: String } "no-such-thing": "there is no {name:?}";
     NotEnded(ItemId) "no-transcript": "no attempt of {:?} has ended yet" [.0.as_str()];
     NoAttempt { item: ItemId, attempt: u32 } "no-transcript":
         "no attempt {attempt} of {:?} has ended with a transcript" [item.as_str()];

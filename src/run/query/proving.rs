@@ -20,8 +20,9 @@ impl Repository {
             (None, Some(rest)) => {
                 let view = target.view(store)?;
                 let (at, selected) = target::item_and_rest(&view, rest)?;
-                let named = |text: &str| ProductKey::named(text).map_err(|_| Error::NoProduct(text.to_owned()));
-                let key = selected.map(named).transpose()?;
+                let key = selected
+                    .map(|key| ProductKey::from_name(key).map_err(|_| Error::NoProduct(key.to_owned())))
+                    .transpose()?;
                 Ok(prove::item(store, &target.reference, &view.state.graph.item(at).id, key.as_ref())?)
             }
         }

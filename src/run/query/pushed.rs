@@ -40,9 +40,13 @@ impl Pushed {
     }
 
     /// Reads the record of a run that begins with an entry, or returns an empty one.
-    pub fn of(store: &Store, run: &RunId, first: Digest) -> Self {
-        let empty = || Self { first, remotes: Vec::new(), read_at: None, alone: None };
-        Self::read(store, run).filter(|known| known.first == first).unwrap_or_else(empty)
+    pub fn load(store: &Store, run: &RunId, first: Digest) -> Self {
+        Self::read(store, run).filter(|known| known.first == first).unwrap_or_else(|| Self {
+            first,
+            remotes: Vec::new(),
+            read_at: None,
+            alone: None,
+        })
     }
 
     /// Replaces the record.

@@ -22,7 +22,7 @@ pub struct RemoteRead {
     pub failure: Option<String>,
     /// The remote, as it was named.
     #[serde(skip)]
-    pub named: String,
+    pub name: String,
     #[serde(skip)]
     pub state: RemoteState,
 }

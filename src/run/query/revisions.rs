@@ -52,8 +52,8 @@ pub fn find(view: &View, name: &FilePath, number: Option<u64>) -> Result<Change,
 }
 
 /// Returns an error if a revision does not match what its reader wants.
-pub fn expect(view: &View, change: &Change, wanted: &Wanted) -> Result<(), Error> {
-    let Some(drift) = view.state.documents.drift(&change.name, change.revision.number, wanted) else { return Ok(()) };
+pub fn expect(view: &View, change: &Change, schema: &Wanted) -> Result<(), Error> {
+    let Some(drift) = view.state.documents.drift(&change.name, change.revision.number, schema) else { return Ok(()) };
     let introduced = self::change(view, &change.name, &drift.since);
     Err(Error::Drift { drift: Box::new(drift), at: introduced.at, commit: introduced.commit })
 }

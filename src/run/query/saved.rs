@@ -37,12 +37,11 @@ impl Saved {
         let attempts: BTreeSet<(&ItemId, u32)> =
             view.links.iter().filter_map(|link| link.entry.event.item()).filter(|(_, attempt)| *attempt > 0).collect();
         let reference = format::salvage_ref(&view.run);
-        let named = |path: String| format!("{reference}:{path}");
         let mut all = Vec::new();
         for (item, attempt) in attempts {
             let (work, commits) = (format::transcript_path(item, attempt), format::commits_path(item, attempt));
-            let work = store.has_tree_at(tree, &work)?.then(|| named(work));
-            let commits = store.blob_at(tree, &commits)?.map(|_| named(commits));
+            let work = store.has_tree_at(tree, &work)?.then(|| format!("{reference}:{work}"));
+            let commits = store.blob_at(tree, &commits)?.map(|_| format!("{reference}:{commits}"));
             if work.is_some() || commits.is_some() {
                 all.push(Self { item: item.clone(), attempt, work, commits, base: view.state.submitted.base });
             }

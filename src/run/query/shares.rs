@@ -22,7 +22,7 @@ pub struct Share {
 }
 
 /// Returns what each driver of a run did, the one with most items first.
-pub fn of(view: &View) -> Vec<Share> {
+pub fn list(view: &View) -> Vec<Share> {
     let mut hosts: BTreeMap<&DriverId, Option<&str>> = BTreeMap::new();
     let mut ended: BTreeMap<&ItemId, &DriverId> = BTreeMap::new();
     for link in &view.links {
@@ -32,13 +32,14 @@ pub fn of(view: &View) -> Vec<Share> {
             _ => {}
         }
     }
-    let count = |driver: &DriverId| ended.values().filter(|ended| **ended == driver).count() as u64;
-    let share = |(driver, host): (&DriverId, Option<&str>)| Share {
-        driver: driver.clone(),
-        host: host.map(str::to_owned),
-        items: count(driver),
-    };
-    let mut shares: Vec<Share> = hosts.into_iter().map(share).collect();
-    shares.sort_by_key(|share| std::cmp::Reverse(share.items));
+    let mut shares: Vec<Share> = hosts
+        .into_iter()
+        .map(|(driver, host)| Share {
+            driver: driver.clone(),
+            host: host.map(str::to_owned),
+            items: ended.values().filter(|ended| **ended == driver).count() as u64,
+        })
+        .collect();
+    shares.sort_by_key(|counted| std::cmp::Reverse(counted.items));
     shares
 }

@@ -105,12 +105,12 @@ pub struct Home(Digest);
 
 impl Home {
     /// Returns the place of a repository.
-    pub fn of(store: &Store) -> io::Result<Self> {
+    pub fn find(store: &Store) -> io::Result<Self> {
         let folder = store.common_dir().canonicalize()?;
         // Not every system has the file; then the name alone tells machines apart.
         let id = std::fs::read(MACHINE_ID).unwrap_or_default();
         let (system, inode) = (rustix::system::uname(), folder.metadata()?.ino().to_string());
         let parts = [&id, system.nodename().to_bytes(), folder.as_os_str().as_bytes(), inode.as_bytes()];
-        Ok(Self(Digest::of(&parts.join(&0))))
+        Ok(Self(Digest::compute(&parts.join(&0))))
     }
 }

@@ -93,12 +93,12 @@ pub struct SourceShown {
 
 impl<'a> RunDocument<'a> {
     /// Returns the answer about a run that was read from a ref.
-    pub fn of(view: &'a View, reference: &'a str) -> Self {
+    pub fn new(view: &'a View, reference: &'a str) -> Self {
         let state = &view.state;
         let first = &view.links[0].entry;
-        let attempts = Attempts::of(view);
+        let attempts = Attempts::from_view(view);
         Self {
-            usage: RunUsage::of(&attempts),
+            usage: RunUsage::from_attempts(&attempts),
             attempts: AttemptShown::all(view),
             sources: SourceShown::all(view),
             run: &view.run,
@@ -146,15 +146,15 @@ impl SourceShown {
 }
 
 /// Returns the digests of named bytes.
-pub fn digests<K: Ord + Clone>(named: &BTreeMap<K, Product>) -> BTreeMap<K, Digest> {
-    named.iter().map(|(name, bytes)| (name.clone(), bytes.sha256)).collect()
+pub fn digests<K: Ord + Clone>(products: &BTreeMap<K, Product>) -> BTreeMap<K, Digest> {
+    products.iter().map(|(name, bytes)| (name.clone(), bytes.sha256)).collect()
 }
 
 /// Reads a manifest that an entry names. Returns `None` if it is not that or not valid, or if a
 /// partial clone lacks it.
-pub(crate) fn manifest(store: &Store, named: &Product) -> Result<Option<Manifest>, store::Error> {
-    let bytes = store.contains(named.oid).then(|| store.read_blob(named.oid)).transpose()?;
-    let bytes = bytes.filter(|bytes| Digest::of(bytes) == named.sha256);
+pub(crate) fn manifest(store: &Store, product: &Product) -> Result<Option<Manifest>, store::Error> {
+    let bytes = store.contains(product.oid).then(|| store.read_blob(product.oid)).transpose()?;
+    let bytes = bytes.filter(|bytes| Digest::compute(bytes) == product.sha256);
     Ok(bytes.and_then(|bytes| Manifest::parse(&bytes).ok()))
 }
 
@@ -238,7 +238,7 @@ impl<'a> Step<'a> {
                 protected: &e.protected,
                 excluded: e.claims.as_ref().map_or(&[], |claims| &claims.excluded),
                 summary: e.summary(),
-                claims: Reported::of(e.claims.as_deref(), e.usage),
+                claims: Reported::new(e.claims.as_deref(), e.usage),
                 ..plain
             },
             Event::ItemRetried(e) | Event::ItemRequeued(e) => Self {
@@ -250,7 +250,7 @@ impl<'a> Step<'a> {
                 duration_ms: e.duration_ms,
                 transcript: e.transcript,
                 blocks: &e.blocks,
-                claims: Reported::of(e.claims.as_deref(), e.usage),
+                claims: Reported::new(e.claims.as_deref(), e.usage),
                 ..plain
             },
             Event::ItemDecided(e) => {
@@ -329,7 +329,7 @@ impl<'a> Record<'a> {
     pub fn gather(store: &Store, view: &'a View, at: ItemIndex) -> Result<Self, AnyError> {
         let id = &view.state.graph.item(at).id;
         let dispatched = view.state.items[at].manifest.as_ref();
-        let manifest = dispatched.map(|named| manifest(store, named)).transpose()?.flatten();
+        let manifest = dispatched.map(|product| manifest(store, product)).transpose()?.flatten();
         let steps = view.links.iter().filter_map(|link| Step::from_link(link, id, &view.state)).collect();
         let saved = Saved::all(store, view)?.into_iter().filter(|saved| saved.item == *id).collect();
         Ok(Self { view, at, manifest, steps, saved })
@@ -363,27 +363,27 @@ impl<'a> Record<'a> {
 impl Serialize for Record<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let item = self.item();
-        let mut shown = json!(ItemStatus::of(self.view, self.at));
-        shown["schema"] = json!("git-handoff.show/1");
-        shown["run"] = json!(self.view.run);
-        shown["base"] = json!(self.view.state.submitted.base);
+        let mut value = json!(ItemStatus::from_view(self.view, self.at));
+        value["schema"] = json!("git-handoff.show/1");
+        value["run"] = json!(self.view.run);
+        value["base"] = json!(self.view.state.submitted.base);
         if let Some((link, cause)) = self.added() {
-            shown["added"] = json!({ "entry": link.entry.seq, "cause": cause });
+            value["added"] = json!({ "entry": link.entry.seq, "cause": cause });
         }
-        shown["executor"] = json!(item.executor);
-        shown["inputs"] = json!(item.inputs);
-        shown["needs"] = json!({});
+        value["executor"] = json!(item.executor);
+        value["inputs"] = json!(item.inputs);
+        value["needs"] = json!({});
         for (key, need) in &item.needs {
             let mut need = need.to_json();
             need["ref"] = json!(self.consumed().get(key).map(|input| input.digest));
-            shown["needs"][key.as_str()] = need;
+            value["needs"][key.as_str()] = need;
         }
-        shown["products"] = json!(self.products());
-        shown["manifest"] = json!(self.manifest);
-        shown["entries"] = json!(self.steps);
+        value["products"] = json!(self.products());
+        value["manifest"] = json!(self.manifest);
+        value["entries"] = json!(self.steps);
         if !self.saved.is_empty() {
-            shown["saved"] = json!(self.saved);
+            value["saved"] = json!(self.saved);
         }
-        shown.serialize(serializer)
+        value.serialize(serializer)
     }
 }

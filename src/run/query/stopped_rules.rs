@@ -33,7 +33,7 @@ pub(crate) fn find_stopped(store: &Store, state: &mut RunState) {
 /// Reads a document for a rule, and checks its digest.
 pub(crate) fn read(store: &Store, name: &FilePath, revision: &Revision) -> Result<Vec<u8>, Unreadable> {
     let bytes = store.read_blob(revision.product.oid)?;
-    if Digest::of(&bytes) != revision.product.sha256 {
+    if Digest::compute(&bytes) != revision.product.sha256 {
         return Err(Unreadable::Damaged(name.clone(), revision.number));
     }
     Ok(bytes)

@@ -51,11 +51,12 @@ impl Target {
     }
 
     fn fetched_among(references: impl Iterator<Item = String>) -> Vec<Self> {
-        let run = |reference: String| {
-            let place = Place::fetched_of(&reference, Kind::Run)?;
-            Some(Self { run: RunId::parse(&place.name).ok()?, reference })
-        };
-        references.filter_map(run).collect()
+        references
+            .filter_map(|reference| {
+                let place = Place::fetched_of(&reference, Kind::Run)?;
+                Some(Self { run: RunId::parse(&place.name).ok()?, reference })
+            })
+            .collect()
     }
 
     /// Returns the name of the run here: its id, after the remote if it was fetched.
@@ -102,7 +103,7 @@ impl Target {
         else {
             return Ok(text.to_owned());
         };
-        let newest = Self::newest(store)?.ok_or_else(|| Error::Unknown { named: NEWEST.to_owned(), near: None })?;
+        let newest = Self::newest(store)?.ok_or_else(|| Error::Unknown { name: NEWEST.to_owned(), near: None })?;
         Ok(format!("{}{rest}", newest.run))
     }
 
@@ -176,7 +177,7 @@ pub fn item_of(run: &RunId, state: &RunState, text: &str) -> Result<ItemIndex, E
     found.map(|(at, _)| at).ok_or_else(|| {
         let known = state.graph.items().iter().map(|item| item.id.as_str());
         let near = nearest(text, known).map(str::to_owned);
-        Error::UnknownItem { run: run.clone(), named: text.to_owned(), near }
+        Error::UnknownItem { run: run.clone(), name: text.to_owned(), near }
     })
 }
 
@@ -216,14 +217,14 @@ pub fn located(store: &Store, place: &Place, remote: Option<&str>) -> Result<Opt
         return Ok(found.pop());
     }
     let remotes = found.iter().filter_map(|(reference, _)| Place::fetched(reference));
-    let places = remotes.map(|(remote, _)| format!("{remote}/{name}")).collect();
+    let places = remotes.map(|(name_of_remote, _)| format!("{name_of_remote}/{name}")).collect();
     Err(Error::Ambiguous { name: name.to_owned(), places, kind: place.kind })
 }
 
 fn unknown(store: &Store, text: &str) -> Result<Error, Error> {
     let runs = own_runs(store)?;
     let near = nearest(text, runs.iter().map(RunId::as_str)).map(str::to_owned);
-    Ok(Error::Unknown { named: text.to_owned(), near })
+    Ok(Error::Unknown { name: text.to_owned(), near })
 }
 
 /// Returns all runs of this repository, including archived ones, in order of name.
@@ -247,9 +248,9 @@ fn names(listed: Vec<(String, Oid)>) -> impl Iterator<Item = String> {
 errors! {
     /// Failures to find a run or an item.
     #[derive(Debug, thiserror::Error)] pub enum Error;
-    Unknown { named: String, near: Option<String> } "unknown-run": "there is no run {named:?} here";
-    UnknownItem { run: RunId, named: String, near: Option<String> } "unknown-item":
-        "the run {:?} has no item {named:?}" [run.as_str()];
+    Unknown { name: String, near: Option<String> } "unknown-run": "there is no run {name:?} here";
+    UnknownItem { run: RunId, name: String, near: Option<String> } "unknown-item":
+        "the run {:?} has no item {name:?}" [run.as_str()];
     Ambiguous { name: String, places: Vec<String>, kind: Kind } "ambiguous":
         "{name:?} was fetched from more than one remote: it may be {}" [either(places)];
     #[from] Run(super::Error), Ref(refs::Error);

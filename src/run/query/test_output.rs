@@ -135,10 +135,10 @@ impl Runner {
         // An empty line directly after the first one separates a name from its assertion.
         while lines.next_if(|line| line.trim().is_empty()).is_some() {}
         let further = lines.take_while(|line| !end.is_match(line));
-        let shown = first.chain(further).filter(|line| !line.trim().is_empty()).take(MOST);
-        let shown: Vec<&str> = shown.map(str::trim_end).collect();
-        let indent = shown.iter().map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
-        shown.iter().map(|line| line.get(indent..).unwrap_or(line).to_owned()).collect()
+        let shown_lines = first.chain(further).filter(|line| !line.trim().is_empty()).take(MOST);
+        let shown_lines: Vec<&str> = shown_lines.map(str::trim_end).collect();
+        let indent = shown_lines.iter().map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
+        shown_lines.iter().map(|line| line.get(indent..).unwrap_or(line).to_owned()).collect()
     }
 }
 
@@ -213,14 +213,14 @@ mod tests {
         assert_eq!(lines[2..], ["  Expected: \"Hallo\"", "  Received: \"Hello\""]);
         let vitest = " FAIL  src/greet.test.ts > greets\nAssertionError: expected 'Hello' to be 'Hallo'\n\n\
             Expected: \"Hallo\"\nReceived: \"Hello\"\n\n ❯ src/greet.test.ts:5:20\n\n Test Files  1 failed (1)\n      Tests  1 failed | 2 passed (3)\n";
-        let (counts, lines) = read(vitest);
-        assert_eq!((counts.as_str(), lines.len()), ("1 of 3 tests", 4));
-        assert_eq!(lines[1], "AssertionError: expected 'Hello' to be 'Hallo'");
+        let (vitest_counts, vitest_lines) = read(vitest);
+        assert_eq!((vitest_counts.as_str(), vitest_lines.len()), ("1 of 3 tests", 4));
+        assert_eq!(vitest_lines[1], "AssertionError: expected 'Hello' to be 'Hallo'");
         let node = "ℹ tests 3\nℹ suites 0\nℹ pass 2\nℹ fail 1\nℹ cancelled 0\n\n✖ failing tests:\n\ntest at test/a.test.js:5:1\n\
             ✖ greets (1.2ms)\n  AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:\n  + actual - expected\n  \n  \
             + 'Hello'\n  - 'Hallo'\n  \n      at TestContext.<anonymous> (a.js:6:3)\n";
-        let (counts, lines) = read(node);
-        assert_eq!((counts.as_str(), lines.len()), ("1 of 3 tests", 4));
+        let (node_counts, node_lines) = read(node);
+        assert_eq!((node_counts.as_str(), node_lines.len()), ("1 of 3 tests", 4));
         let tap = "not ok 1 - greets\n  ---\n  failureType: 'testCodeFailure'\n  error: |-\n    Expected values to be strictly equal:\n    \n    \
             'Hello' !== 'Hallo'\n    \n  code: 'ERR_ASSERTION'\n# tests 3\n# pass 2\n# fail 1\n";
         assert_eq!(read(tap).1, ["error: |-", "  Expected values to be strictly equal:", "  'Hello' !== 'Hallo'"]);
@@ -236,12 +236,12 @@ mod tests {
         assert_eq!((counts.as_str(), lines.len()), ("1 of 3 tests", 7));
         let rspec = "Failures:\n\n  1) Greeter greets in Dutch\n     Failure/Error: expect(greet).to eq(\"Hallo\")\n\n       expected: \"Hallo\"\n            \
             got: \"Hello\"\n\n       (compared using ==)\n     # ./spec/greet_spec.rb:5:in 'block'\n\n3 examples, 1 failure\n";
-        let (counts, lines) = read(rspec);
-        assert_eq!((counts.as_str(), lines.len()), ("1 of 3 tests", 5));
+        let (rspec_counts, rspec_lines) = read(rspec);
+        assert_eq!((rspec_counts.as_str(), rspec_lines.len()), ("1 of 3 tests", 5));
         let unittest = "FAIL: test_greet (t.T)\n------------------------------\nTraceback (most recent call last):\n  File \"t.py\", line 6\n\
             AssertionError: 'Hello' != 'Hallo'\n- Hello\n+ Hallo\n\n\n------------\nRan 3 tests in 0.001s\n\nFAILED (failures=1)\n";
-        let (counts, lines) = read(unittest);
-        assert_eq!((counts.as_str(), lines.len()), ("1 of 3 tests", 3));
+        let (unittest_counts, unittest_lines) = read(unittest);
+        assert_eq!((unittest_counts.as_str(), unittest_lines.len()), ("1 of 3 tests", 3));
     }
 
     #[test]

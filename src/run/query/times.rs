@@ -25,7 +25,7 @@ pub struct Times {
 
 impl Times {
     /// Returns the times of all items, by position.
-    pub fn of(view: &View) -> ItemVec<Self> {
+    pub fn from_view(view: &View) -> ItemVec<Self> {
         let mut all = view.state.items.map(|_| Self::default());
         for link in &view.links {
             let Some((item, _)) = link.entry.event.item() else { continue };

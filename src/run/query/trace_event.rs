@@ -38,7 +38,7 @@ pub fn trace(store: &Store, view: &View, now: Moment) -> Result<Value, store::Er
     let mut events = tracer.names(&spans);
     for attempt in &spans.attempts {
         events.push(tracer.attempt(attempt)?);
-        events.extend(tracer.held(attempt));
+        events.extend(tracer.lock_spans(attempt));
     }
     events.extend(spans.waits.iter().map(|wait| tracer.wait(wait)));
     events.extend(tracer.moments());
@@ -68,7 +68,6 @@ impl Tracer<'_> {
 
     /// Names the groups and rows.
     fn names(&self, spans: &Spans<'_>) -> Vec<Value> {
-        let name = |what: &str, (pid, tid): (u64, u64), name: &str| json!({ "ph": "M", "name": what, "pid": pid, "tid": tid, "args": { "name": name } });
         let groups = [
             (ATTEMPTS, format!("run {}", self.view.run), true),
             (WAITS, "waiting".to_owned(), !spans.waits.is_empty()),
@@ -76,17 +75,18 @@ impl Tracer<'_> {
         ];
         let mut events = Vec::new();
         for (pid, title, _) in groups.iter().filter(|(.., is_used)| *is_used) {
-            events.push(name("process_name", (*pid, 0), title));
+            events.push(name_event("process_name", (*pid, 0), title));
             events.push(json!({
                 "ph": "M", "name": "process_sort_index", "pid": pid, "tid": 0, "args": { "sort_index": pid },
             }));
         }
-        events.push(name("thread_name", (ATTEMPTS, MOMENTS), "events"));
+        events.push(name_event("thread_name", (ATTEMPTS, MOMENTS), "events"));
         let attempts: BTreeSet<u64> = spans.attempts.iter().map(|attempt| tid(attempt.row)).collect();
-        events.extend(attempts.iter().map(|tid| name("thread_name", (ATTEMPTS, *tid), &format!("attempts {tid}"))));
+        events
+            .extend(attempts.iter().map(|tid| name_event("thread_name", (ATTEMPTS, *tid), &format!("attempts {tid}"))));
         let waits: BTreeSet<u64> = spans.waits.iter().map(|wait| tid(wait.row)).collect();
-        events.extend(waits.iter().map(|tid| name("thread_name", (WAITS, *tid), &format!("ready {tid}"))));
-        events.extend(self.locks.iter().map(|(lock, tid)| name("thread_name", (LOCKS, *tid), lock)));
+        events.extend(waits.iter().map(|tid| name_event("thread_name", (WAITS, *tid), &format!("ready {tid}"))));
+        events.extend(self.locks.iter().map(|(lock, tid)| name_event("thread_name", (LOCKS, *tid), lock)));
         events
     }
 
@@ -125,13 +125,14 @@ impl Tracer<'_> {
     }
 
     /// Returns an event for each lock that an attempt held.
-    fn held(&self, attempt: &Attempt<'_>) -> Vec<Value> {
+    fn lock_spans(&self, attempt: &Attempt<'_>) -> Vec<Value> {
         let locks = self.view.state.graph.item(attempt.item).resource_locks.iter();
-        let event = |lock: &String| {
-            let row = (LOCKS, self.locks.get(lock.as_str()).copied().unwrap_or_default());
-            self.span("lock", row, attempt.item, (attempt.from, attempt.to), &json!({ "lock": lock }))
-        };
-        locks.map(event).collect()
+        locks
+            .map(|lock| {
+                let row = (LOCKS, self.locks.get(lock.as_str()).copied().unwrap_or_default());
+                self.span("lock", row, attempt.item, (attempt.from, attempt.to), &json!({ "lock": lock }))
+            })
+            .collect()
     }
 
     fn wait(&self, wait: &Wait) -> Value {
@@ -216,6 +217,11 @@ impl Tracer<'_> {
         let keys: Vec<&str> = of_producer.map(|(key, _)| key.as_str()).collect();
         if keys.is_empty() { "after".to_owned() } else { keys.join(", ") }
     }
+}
+
+/// Returns the event that gives a process or a thread its name.
+fn name_event(what: &str, (pid, tid): (u64, u64), name: &str) -> Value {
+    json!({ "ph": "M", "name": what, "pid": pid, "tid": tid, "args": { "name": name } })
 }
 
 /// Returns the number of a row; the first is that of moments.

@@ -51,7 +51,7 @@ pub(super) struct Attempts(BTreeMap<u32, Option<Reported>>);
 
 impl Attempts {
     /// Returns the attempts of all items, by position.
-    pub(super) fn of(view: &View) -> ItemVec<Self> {
+    pub(super) fn from_view(view: &View) -> ItemVec<Self> {
         let mut all = view.state.items.map(|_| Self::default());
         for link in &view.links {
             let Some((item, attempt)) = link.entry.event.item().filter(|(_, attempt)| *attempt > 0) else { continue };
@@ -67,8 +67,8 @@ impl Attempts {
                 self.0.remove(&attempt);
                 return;
             }
-            Event::ItemReconciled(e) => Reported::of(e.claims.as_deref(), e.usage),
-            Event::ItemRetried(e) | Event::ItemRequeued(e) => Reported::of(e.claims.as_deref(), e.usage),
+            Event::ItemReconciled(e) => Reported::new(e.claims.as_deref(), e.usage),
+            Event::ItemRetried(e) | Event::ItemRequeued(e) => Reported::new(e.claims.as_deref(), e.usage),
             Event::ItemFired(_) => None,
             _ => return,
         };
@@ -84,8 +84,7 @@ impl Attempts {
             return None;
         }
         let claims = || self.0.values().flatten();
-        let used = || claims().filter_map(|claims| claims.usage);
-        let sum: Usage = used().sum();
+        let sum: Usage = claims().filter_map(|claims| claims.usage).sum();
         let mut models: Vec<String> = Vec::new();
         for model in claims().filter_map(|claims| claims.model.as_ref()) {
             if !models.contains(model) {
@@ -95,8 +94,11 @@ impl Attempts {
         Some(ItemUsage {
             models,
             sum,
-            unknown_attempts: (self.0.len() - used().count()) as u64,
-            unpriced_attempts: used().filter(|usage| usage.cost_usd.is_none()).count() as u64,
+            unknown_attempts: (self.0.len() - claims().filter_map(|claims| claims.usage).count()) as u64,
+            unpriced_attempts: claims()
+                .filter_map(|claims| claims.usage)
+                .filter(|usage| usage.cost_usd.is_none())
+                .count() as u64,
         })
     }
 }
@@ -112,18 +114,18 @@ impl Status {
     /// Adds the use of all items with attempts, known or not, and its sum.
     #[must_use]
     pub fn with_usage(mut self, view: &View) -> Self {
-        let attempts = Attempts::of(view);
+        let attempts = Attempts::from_view(view);
         for item in &mut self.items {
             item.usage = view.state.graph.position(&item.id).and_then(|at| attempts[at].usage());
         }
-        self.usage = Some(RunUsage::of(&attempts));
+        self.usage = Some(RunUsage::from_attempts(&attempts));
         self
     }
 }
 
 impl RunUsage {
     /// Sums the use of all items of a run.
-    pub(super) fn of(attempts: &ItemVec<Attempts>) -> Self {
+    pub(super) fn from_attempts(attempts: &ItemVec<Attempts>) -> Self {
         let used: Vec<ItemUsage> = attempts.iter().filter_map(Attempts::usage).collect();
         Self::sum(&used.iter().collect::<Vec<_>>())
     }

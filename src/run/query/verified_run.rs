@@ -33,19 +33,19 @@ impl VerifiedRun {
         let link =
             |it: &VerifiedEntry| Link { commit: it.commit, tree: it.tree, hash: it.hash, entry: it.entry.clone() };
         let links = admitted.entries.iter().map(link).collect();
-        Ok(Self { view: view::of(store, &admitted.run, &admitted.reference, links)? })
+        Ok(Self { view: view::from_links(store, &admitted.run, &admitted.reference, links)? })
     }
 
     /// Returns bytes that an entry names. If entries name this blob as a product or a revision of a
     /// document, it must be what each of them says.
-    pub fn blob(&self, named: &Product) -> Blob {
-        let oid = named.oid;
-        let mut recorded = vec![named.sha256];
+    pub fn blob(&self, product: &Product) -> Blob {
+        let oid = product.oid;
+        let mut recorded = vec![product.sha256];
         for link in &self.view.links {
             match &link.entry.event {
                 Event::ItemReconciled(e) => {
-                    let same = e.products.values().filter(|product| product.oid == oid);
-                    recorded.extend(same.map(|product| product.sha256));
+                    let same = e.products.values().filter(|other| other.oid == oid);
+                    recorded.extend(same.map(|other| other.sha256));
                 }
                 Event::DocumentWritten(e) if e.oid == oid => recorded.push(e.sha256),
                 _ => {}
@@ -56,15 +56,16 @@ impl VerifiedRun {
 
     /// Returns the latest file of the run as a whole: its plan, an artifact, a document.
     pub fn file(&self, path: &str) -> Option<Blob> {
-        let whole = |event: &Event| event.item().is_none() || path.starts_with(DOCUMENTS);
         let events = self.view.links.iter().rev().map(|link| &link.entry.event);
-        events.filter(|event| whole(event)).find_map(|event| event.files().get(path).map(|named| self.blob(named)))
+        events
+            .filter(|event| event.item().is_none() || path.starts_with(DOCUMENTS))
+            .find_map(|event| event.files().get(path).map(|product| self.blob(product)))
     }
 
     /// Returns the manifest of an item's latest attempt, or `None` if there is no attempt.
     pub fn manifest(&self, item: &ItemId) -> Option<Blob> {
         let at = self.view.state.graph.position(item)?;
-        self.view.state.items[at].manifest.as_ref().map(|named| self.blob(named))
+        self.view.state.items[at].manifest.as_ref().map(|product| self.blob(product))
     }
 }
 

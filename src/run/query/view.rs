@@ -35,7 +35,7 @@ pub fn view(store: &Store, run: &RunId, reference: &str) -> Result<Option<View>,
 }
 
 /// Reads a run from entries that were read before.
-pub(crate) fn of(store: &Store, run: &RunId, reference: &str, links: Vec<Link>) -> Result<View, Error> {
+pub(crate) fn from_links(store: &Store, run: &RunId, reference: &str, links: Vec<Link>) -> Result<View, Error> {
     fold(store, run, chain::end(reference, &links)?, links)
 }
 
@@ -69,9 +69,9 @@ pub(crate) fn apply(store: &Store, run: &RunId, state: &mut RunState, one: &Furt
 /// their sum.
 fn items(store: &Store, run: &RunId, e: &RunExtended, meter: &mut Meter) -> Result<Vec<Item>, Error> {
     let mut items = Vec::with_capacity(e.items.len());
-    for (id, named) in &e.items {
-        let Whole { bytes, stored, .. } = store.whole(named.oid)?;
-        let is_named = meter.add(bytes.len() as u64, stored).is_ok() && Digest::of(&bytes) == named.sha256;
+    for (id, product) in &e.items {
+        let Whole { bytes, stored, .. } = store.whole(product.oid)?;
+        let is_named = meter.add(bytes.len() as u64, stored).is_ok() && Digest::compute(&bytes) == product.sha256;
         let item = plan::parse_item(&bytes).ok().filter(|_| is_named);
         items.push(item.ok_or_else(|| Error::Item(run.clone(), id.clone()))?);
     }
@@ -80,11 +80,13 @@ fn items(store: &Store, run: &RunId, e: &RunExtended, meter: &mut Meter) -> Resu
 
 /// Reads the rules in force: those of the plan, and those that the queue added at submit.
 fn rules(store: &Store, run: &RunId, submitted: &RunSubmitted, plan: &Plan) -> Result<Vec<Rule>, Error> {
-    let Some(named) = submitted.rules else { return Ok(plan.rules.clone()) };
-    let unreadable = || Error::Rules(run.clone());
-    let bytes = store.read_blob(named.oid)?;
-    let added = plan::parse_rules(&bytes).ok().filter(|_| Digest::of(&bytes) == named.sha256).ok_or_else(unreadable)?;
-    rule::together(&plan.rules, added).map_err(|_| unreadable())
+    let Some(product) = submitted.rules else { return Ok(plan.rules.clone()) };
+    let bytes = store.read_blob(product.oid)?;
+    let added = plan::parse_rules(&bytes)
+        .ok()
+        .filter(|_| Digest::compute(&bytes) == product.sha256)
+        .ok_or_else(|| Error::Rules(run.clone()))?;
+    rule::together(&plan.rules, added).map_err(|_| Error::Rules(run.clone()))
 }
 
 fn first(store: &Store, run: &RunId, links: &[Link]) -> Result<(RunSubmitted, Plan), Error> {

@@ -69,7 +69,7 @@ pub struct Changes {
 
 impl Changes {
     /// Counts the changes of a patch as git does, or returns `None` if git cannot read it.
-    fn of(store: &Store, patch: Vec<u8>) -> Option<Self> {
+    fn read(store: &Store, patch: Vec<u8>) -> Option<Self> {
         let git = store.work_dir().map_or_else(|| store.git(), |top| store.git().work_tree(&top));
         let listed =
             git.args(["apply", "--numstat", "--allow-empty", "--whitespace=nowarn"]).input(patch).run().ok()?;
@@ -123,15 +123,16 @@ impl Repository {
             };
             let state = &view.state;
             for at in state.waiting_for_people() {
-                let may = |key: &String| state.keys.has(key, Role::Approve) && state.expect_decider(at, key).is_ok();
-                let mine = key.as_ref().is_some_and(may);
+                let mine = key
+                    .as_ref()
+                    .is_some_and(|key| state.keys.has(key, Role::Approve) && state.expect_decider(at, key).is_ok());
                 let item = state.graph.item(at).id.clone();
                 let decided = key.as_ref().and_then(|key| self.decided_elsewhere(key, &view, at));
                 if mine || all {
-                    let (target, run) = (format!("{name}/{item}"), view.run.clone());
+                    let (address, run) = (format!("{name}/{item}"), view.run.clone());
                     let about = state.decided_about(at);
                     let look = self.to_look_at(&name, &view, &about);
-                    waiting.items.push(Waits { target, run, item, about, look, mine, decided });
+                    waiting.items.push(Waits { target: address, run, item, about, look, mine, decided });
                 }
             }
         }
@@ -153,12 +154,12 @@ impl Repository {
                 };
                 // A patch that is missing or too large is shown without its numbers.
                 let patch = product.filter(|product| kind == "diff" && product.size <= MOST_COUNTED);
-                let changes = patch.and_then(|product| self.store.read_blob(product.oid).ok());
+                let changes = patch.and_then(|recorded| self.store.read_blob(recorded.oid).ok());
                 look.push(Look {
                     kind,
                     target: format!("{name}/{item}:{key}"),
                     size: product.map(|product| product.size),
-                    changes: changes.and_then(|patch| Changes::of(&self.store, patch)),
+                    changes: changes.and_then(|bytes| Changes::read(&self.store, bytes)),
                     passed: None,
                 });
             }
@@ -179,9 +180,9 @@ impl Repository {
         let tree = chain::tip(&self.store, &format::log_ref(key)).ok()?.tree?;
         let path = format::decided_path(&view.run, &view.state.graph.item(at).id);
         let bytes = self.store.read_blob(self.store.blob_at(tree, &path).ok()??).ok()?;
-        let said: LogDecided = serde_json::from_slice(&bytes).ok()?;
+        let vote: LogDecided = serde_json::from_slice(&bytes).ok()?;
         let first = view.links.first()?.hash;
-        (said.first == first && said.about == view.state.decided_about(at)).then(|| said.decision.word())
+        (vote.first == first && vote.about == view.state.decided_about(at)).then(|| vote.decision.word())
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::git::store::Store;
 use crate::model::claims::Reported;
 use crate::model::entry::{CheckRun, Exit, ItemReconciled, VerifiedBy};
+use crate::model::graph::Graph;
 use crate::model::item_index::ItemIndex;
 use crate::model::name::{FilePath, ItemId};
 use crate::model::plan::{AGENT, DIRECTORY, ProductKey, Source};
@@ -102,14 +103,14 @@ pub enum Explained {
 
 impl Work {
     /// Gathers the work of a run. Bytes that are not here are left out.
-    pub fn of(store: &Store, view: &View) -> Self {
+    pub fn read(store: &Store, view: &View) -> Self {
         let mut work = Self { is_counted: true, goal: view.goal().map(str::to_owned), ..Self::default() };
         let mut patches = BTreeMap::new();
         for at in view.state.listed().into_iter().filter(|at| !view.state.is_superseded(*at)) {
-            let item = ItemWork::of(store, view, at);
+            let item = ItemWork::read(store, view, at);
             patches.extend(work.read_products(store, view, at).map(|changes| (at, changes)));
             if let Some(agent) = agent(store, view, at) {
-                let claims = end_of(view, &item.id).and_then(|end| Reported::of(end.claims.as_deref(), end.usage));
+                let claims = end_of(view, &item.id).and_then(|end| Reported::new(end.claims.as_deref(), end.usage));
                 work.agents.push((agent, claims));
             }
             work.items.push(item);
@@ -140,15 +141,9 @@ impl Work {
 /// consumes, so only its own lines count for a file that both change.
 fn together(view: &View, patches: &BTreeMap<ItemIndex, Vec<FileChange>>) -> Vec<FileChange> {
     let graph = &view.state.graph;
-    let consumes = |at: ItemIndex, from: ItemIndex| {
-        graph.item(at).needs.values().any(|need| {
-            let is_patch = need.select.product_key() == ProductKey::Patch;
-            is_patch && matches!(&need.from, Source::Item(id) if *id == graph.item(from).id)
-        })
-    };
     let mut files: BTreeMap<String, FileChange> = BTreeMap::new();
     for (from, changes) in patches {
-        let consumers: Vec<_> = patches.iter().filter(|(at, _)| consumes(**at, *from)).collect();
+        let consumers: Vec<_> = patches.iter().filter(|(at, _)| consumes_patch(graph, **at, *from)).collect();
         for change in changes {
             if consumers.iter().any(|(_, later)| later.iter().any(|other| other.path == change.path)) {
                 continue;
@@ -163,6 +158,14 @@ fn together(view: &View, patches: &BTreeMap<ItemIndex, Vec<FileChange>>) -> Vec<
     files.into_values().collect()
 }
 
+/// Returns true if an item needs the patch of another one.
+fn consumes_patch(graph: &Graph, at: ItemIndex, from: ItemIndex) -> bool {
+    graph.item(at).needs.values().any(|need| {
+        let is_patch = need.select.product_key() == ProductKey::Patch;
+        is_patch && matches!(&need.from, Source::Item(id) if *id == graph.item(from).id)
+    })
+}
+
 impl View {
     /// Returns the goal that all items have, or `None` if they have several or none.
     pub fn goal(&self) -> Option<&str> {
@@ -173,7 +176,7 @@ impl View {
 }
 
 impl ItemWork {
-    fn of(store: &Store, view: &View, at: ItemIndex) -> Self {
+    fn read(store: &Store, view: &View, at: ItemIndex) -> Self {
         let (id, state) = (view.state.graph.item(at).id.clone(), &view.state.items[at]);
         let end = end_of(view, &id);
         let checked = end.and_then(|end| Some((end.verify?, checked(view, at, end))));
@@ -244,8 +247,7 @@ fn words(argv: &[String]) -> String {
 /// its command starts.
 fn agent(store: &Store, view: &View, at: ItemIndex) -> Option<String> {
     let item = view.state.graph.item(at);
-    let named = |key: &str| item.inputs.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);
-    if let Some(agent) = named(AGENT) {
+    if let Some(agent) = item.inputs.get(AGENT).and_then(serde_json::Value::as_str).map(str::to_owned) {
         return Some(agent);
     }
     let manifest = show::manifest(store, view.state.items[at].manifest.as_ref()?).ok().flatten()?;

@@ -34,11 +34,13 @@ impl Caches {
     /// Describes the overlays of an attempt with the cache folder `scratch`, or returns `None` if
     /// there are none. Fails if a lower folder was replaced.
     pub(in super::super) fn overlays(&self, scratch: &Path) -> Result<Option<Overlays>, String> {
-        let overlay = |Under { number, place, .. }: Under<'_>| {
-            let changed = |e| format!("{} was replaced after the run started: {e}", place.display());
-            Overlay::of(scratch, number, place).map_err(changed)
-        };
-        let all = self.under_overlays().map(overlay).collect::<Result<Vec<Overlay>, String>>()?;
+        let all = self
+            .under_overlays()
+            .map(|Under { number, place, .. }: Under<'_>| {
+                Overlay::new(scratch, number, place)
+                    .map_err(|e| format!("{} was replaced after the run started: {e}", place.display()))
+            })
+            .collect::<Result<Vec<Overlay>, String>>()?;
         Ok((!all.is_empty()).then_some(Overlays(all)))
     }
 
@@ -64,13 +66,15 @@ impl Confinement {
     /// `scratch`.
     pub fn hidden_in_caches(&self, scratch: &Path) -> Vec<HiddenInCache> {
         let ExecutorPolicy { map, caches, .. } = &*self.reach;
-        let hidden = |Under { number, place, .. }: Under<'_>| {
-            let [upper, _, _] = folders(scratch, number);
-            let below = map.hidden_below(place).filter_map(|path| path.strip_prefix(place).ok());
-            let hidden =
-                |below: &Path| HiddenInCache { lower: place.into(), upper: upper.clone(), below: below.into() };
-            below.map(hidden).collect::<Vec<_>>()
-        };
-        caches.numbered().flat_map(hidden).collect()
+        caches
+            .numbered()
+            .flat_map(|Under { number, place, .. }: Under<'_>| {
+                let [upper, _, _] = folders(scratch, number);
+                let below = map.hidden_below(place).filter_map(|path| path.strip_prefix(place).ok());
+                let hidden =
+                    |hidden: &Path| HiddenInCache { lower: place.into(), upper: upper.clone(), below: hidden.into() };
+                below.map(hidden).collect::<Vec<_>>()
+            })
+            .collect()
     }
 }

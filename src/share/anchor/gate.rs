@@ -96,7 +96,7 @@ impl Repository {
     pub fn piece(&self, name: &str, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Piece, AnyError> {
         let name = PieceName::find(&self.store, name)?;
         let run = self.vetted(&name.target, terms, warn)?;
-        Ok(Piece { blob: name.of(&self.store, &run)?, run: run.run.clone() })
+        Ok(Piece { blob: name.find_blob(&self.store, &run)?, run: run.run.clone() })
     }
 }
 

@@ -121,7 +121,7 @@ impl AnchorKind for Authority {
 
     /// Requests and verifies a test token.
     fn probe(&self, means: &Means, within: Duration) -> Result<(), AnyError> {
-        let root = Digest::of(crate::ledger::sign::nonce().as_bytes());
+        let root = Digest::compute(crate::ledger::sign::nonce().as_bytes());
         self.request(means, &self.roots()?, root, within).map(drop)
     }
 
@@ -204,7 +204,7 @@ impl Authority {
         root: Digest,
         within: Duration,
     ) -> Result<Vec<u8>, AnyError> {
-        let nonce = Digest::of(crate::ledger::sign::nonce().as_bytes());
+        let nonce = Digest::compute(crate::ledger::sign::nonce().as_bytes());
         // Positive, and without a leading zero.
         let mut number = nonce.as_bytes()[..8].to_vec();
         number[0] = number[0] & 0x3f | 0x40;

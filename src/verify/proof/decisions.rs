@@ -34,7 +34,8 @@ impl Revealed<'_> {
                 (_, None) => Voucher::None,
             };
             let by_author = author == Some(e.by.as_str());
-            let role_shown = self.first.submitted().is_some_and(|first| Keys::of(first).has(&e.by, Role::Approve));
+            let role_shown =
+                self.first.submitted().is_some_and(|first| Keys::from_submitted(first).has(&e.by, Role::Approve));
             let (item, by) = (e.item.clone(), e.by.clone());
             Some(Decided { item, decision: e.decision, by, voucher, by_author, role_shown })
         };

@@ -16,34 +16,34 @@ use super::Error;
 use super::filtered::{self, Converted, Failing};
 use super::part::Part;
 use super::tree::{Scratch, ignored, refusal};
-use super::walk::{Walked, shown};
+use super::walk::{Walked, display_path};
 use crate::model::digest::Oid;
 
 /// Creates the temporary index of the changed files.
 pub(crate) fn scratch(part: &Part<'_>, walked: &Walked) -> Result<Scratch, Error> {
-    Scratch::of(part, walked.index(), &tracked(walked))
+    Scratch::new(part, walked.index(), &tracked(walked))
 }
 
 /// Writes the tree of the worktree and returns its id.
 pub(super) fn write(part: &Part<'_>, walked: &Walked, scratch: &Scratch) -> Result<Oid, Error> {
-    let taken = taken(walked, scratch)?;
-    add(part, scratch, &taken, Failing::Refuses)?;
+    let paths = files_to_take(walked, scratch)?;
+    add(part, scratch, &paths, Failing::Refuses)?;
     let now = scratch.read_index(part)?;
     // git only warns about a path that it cannot add.
-    if let Some(path) = taken.iter().find(|path| now.entry_by_path(path).is_none()) {
-        return Err(Error::refused(format!("git cannot keep {}", shown(path))));
+    if let Some(path) = paths.iter().find(|path| now.entry_by_path(path).is_none()) {
+        return Err(Error::refused(format!("git cannot keep {}", display_path(path))));
     }
     edit(part, &walked.gone, &now, scratch)
 }
 
 /// Returns the changed files, except new ones that git ignores.
-pub(crate) fn taken<'w>(walked: &'w Walked, scratch: &Scratch) -> Result<BTreeSet<&'w BStr>, Error> {
-    let mut taken = tracked(walked);
+pub(crate) fn files_to_take<'w>(walked: &'w Walked, scratch: &Scratch) -> Result<BTreeSet<&'w BStr>, Error> {
+    let mut paths = tracked(walked);
     let new: Vec<&BString> =
-        walked.sizes.iter().map(|(_, path)| path).filter(|path| !taken.contains(path.as_bstr())).collect();
+        walked.sizes.iter().map(|(_, path)| path).filter(|path| !paths.contains(path.as_bstr())).collect();
     let ignored = ignored(scratch, &new)?;
-    taken.extend(new.into_iter().filter(|path| !ignored.contains(*path)).map(|path| path.as_bstr()));
-    Ok(taken)
+    paths.extend(new.into_iter().filter(|path| !ignored.contains(*path)).map(|path| path.as_bstr()));
+    Ok(paths)
 }
 
 /// Adds files to the index. Returns what filters made of those that have one.
@@ -52,17 +52,17 @@ pub(crate) fn taken<'w>(walked: &'w Walked, scratch: &Scratch) -> Result<BTreeSe
 pub(crate) fn add(
     part: &Part<'_>,
     scratch: &Scratch,
-    taken: &BTreeSet<&BStr>,
+    paths: &BTreeSet<&BStr>,
     failing: Failing,
 ) -> Result<Converted, Error> {
-    let filtered = filtered::which(part, scratch, taken)?;
+    let filtered = filtered::which(part, scratch, paths)?;
     let converted = match filtered::convert(part, scratch, &filtered, failing) {
         Err(Error::Refused(_)) if failing == Failing::LeavesOut => {
             filtered.into_iter().map(|path| (path, None)).collect()
         }
         other => other?,
     };
-    let plain: Vec<&BStr> = taken.iter().copied().filter(|path| !converted.contains_key(*path)).collect();
+    let plain: Vec<&BStr> = paths.iter().copied().filter(|path| !converted.contains_key(*path)).collect();
     update(scratch, &plain, failing)?;
     filtered::put(part, scratch, &converted)?;
     Ok(converted)
@@ -105,7 +105,7 @@ pub(crate) fn edit(part: &Part<'_>, gone: &[BString], now: &State, scratch: &Scr
             Mode::SYMLINK => EntryKind::Link,
             Mode::FILE_EXECUTABLE => EntryKind::BlobExecutable,
             Mode::FILE => EntryKind::Blob,
-            _ => return Err(Error::refused(format!("{} is no file", shown(entry.path(now))))),
+            _ => return Err(Error::refused(format!("{} is no file", display_path(entry.path(now))))),
         };
         let parts = entry.path(now).split(|byte| *byte == b'/').map(BStr::new);
         editor.upsert(parts, kind, entry.id).map_err(failed)?;

@@ -10,7 +10,7 @@ use gix::bstr::{BStr, BString, ByteSlice as _};
 use gix::index::entry::Mode;
 
 use super::Error;
-use super::inside;
+use super::confined_git;
 use super::part::Part;
 use super::tree::{Scratch, refusal};
 use crate::git::listing::push_entry;
@@ -44,9 +44,10 @@ pub(crate) fn which(part: &Part<'_>, scratch: &Scratch, paths: &BTreeSet<&BStr>)
     if input.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let said = scratch.git().args(["check-attr", "-z", "--stdin", "filter"]).input(input).run().map_err(Error::git)?;
+    let output =
+        scratch.git().args(["check-attr", "-z", "--stdin", "filter"]).input(input).run().map_err(Error::git)?;
     // `path NUL attribute NUL value NUL`
-    let mut fields = said.split(|byte| *byte == 0);
+    let mut fields = output.split(|byte| *byte == 0);
     let mut found = BTreeSet::new();
     while let (Some(path), Some(_), Some(name)) = (fields.next(), fields.next(), fields.next()) {
         if part.git_dir.has_filter(name) {
@@ -67,7 +68,7 @@ pub(crate) fn convert(
     failing: Failing,
 ) -> Result<Converted, Error> {
     match &part.host.filters {
-        Filters::Inside(within) if !paths.is_empty() => inside::run(part, scratch, within, paths, failing),
+        Filters::Inside(within) if !paths.is_empty() => confined_git::run(part, scratch, within, paths, failing),
         _ => Ok(Converted::new()),
     }
 }

@@ -59,7 +59,7 @@ pub(super) fn keep(part: &Part<'_>, filter: &Folder, path: &BStr, blob: &[u8], l
     let Ok(file) = filter.file(&format!("lfs/{}", large.place())) else { return Ok(Kept::Nothing) };
     match store_object(part, file, path, large, left) {
         Err(Error::Secret(secret)) => Ok(Kept::Secret(secret)),
-        held => held.map(|()| Kept::Held),
+        result => result.map(|()| Kept::Held),
     }
 }
 
@@ -101,11 +101,11 @@ pub fn take_over(workspace: &Workspace, large: &[Large]) -> Result<(), Error> {
         if place.exists() {
             continue;
         }
-        let held = workspace.folder().folder(HELD).and_then(|folder| folder.file(&object.name));
-        let held = held.map_err(Error::at(&workspace.dir.join(HELD).join(&object.name)))?;
+        let file = workspace.folder().folder(HELD).and_then(|folder| folder.file(&object.name));
+        let file = file.map_err(Error::at(&workspace.dir.join(HELD).join(&object.name)))?;
         let dir = place.parent().unwrap_or(&object.to);
         fs::create_dir_all(dir).map_err(Error::at(dir))?;
-        let Some((copied, _)) = copy(held, dir, &object.name, u64::MAX, &mut |_| Ok(()))? else {
+        let Some((copied, _)) = copy(file, dir, &object.name, u64::MAX, &mut |_| Ok(()))? else {
             return Err(Error::Io(place, io::ErrorKind::InvalidData.into()));
         };
         persist(copied, dir, &object.name)?;

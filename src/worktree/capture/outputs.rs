@@ -39,8 +39,8 @@ pub(super) fn capture(
     };
     for name in &names {
         let mut file = open(name)?;
-        let shown = format!("{}/{name}", host.settings.outputs);
-        host.gate.check_reader(&shown, &mut file).map_err(Error::at(Path::new(&shown)))??;
+        let path = format!("{}/{name}", host.settings.outputs);
+        host.gate.check_reader(&path, &mut file).map_err(Error::at(Path::new(&path)))??;
     }
     let mut outputs = BTreeMap::new();
     for name in names {
@@ -79,7 +79,7 @@ fn list(root: &Folder, folder: &str) -> Result<Vec<FilePath>, Error> {
             };
             let text = format!("{prefix}{text}");
             // Also check folders, so that no path exceeds an output's limit.
-            let name = FilePath::parse(&text).map_err(|e| {
+            let output_name = FilePath::parse(&text).map_err(|e| {
                 Error::refused(format!("the output {:?} cannot be taken: {e}", format!("{folder}/{text}")))
             })?;
             match kind {
@@ -87,7 +87,7 @@ fn list(root: &Folder, folder: &str) -> Result<Vec<FilePath>, Error> {
                     room.take(text.len())?;
                     folders.push(text + "/");
                 }
-                FileType::RegularFile => names.push(name),
+                FileType::RegularFile => names.push(output_name),
                 FileType::Symlink => {
                     return Err(Error::refused(format!("the output `{folder}/{text}` is a symbolic link")));
                 }
@@ -104,12 +104,12 @@ fn list(root: &Folder, folder: &str) -> Result<Vec<FilePath>, Error> {
 
 /// A file without permissions or with a replaced type is the worker's fault; other errors are ours.
 fn refusal(folder: &str, name: &str, error: io::Error) -> Error {
-    let shown = format!("{folder}/{name}");
+    let path = format!("{folder}/{name}");
     match error.kind() {
-        io::ErrorKind::PermissionDenied => Error::refused(format!("the output `{shown}` cannot be read")),
-        io::ErrorKind::InvalidInput => Error::refused(format!("the output `{shown}` is no plain file")),
-        _ if is_no_folder(&error) => Error::refused(format!("the output `{shown}` is no plain file")),
-        _ => Error::Io(shown.into(), error),
+        io::ErrorKind::PermissionDenied => Error::refused(format!("the output `{path}` cannot be read")),
+        io::ErrorKind::InvalidInput => Error::refused(format!("the output `{path}` is no plain file")),
+        _ if is_no_folder(&error) => Error::refused(format!("the output `{path}` is no plain file")),
+        _ => Error::Io(path.into(), error),
     }
 }
 

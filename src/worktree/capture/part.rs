@@ -29,7 +29,7 @@ pub(crate) struct Part<'a> {
 
 impl<'a> Part<'a> {
     /// Returns the files of the base.
-    pub(crate) fn of(workspace: &'a Workspace, host: &'a Host, base: &'a Base) -> Self {
+    pub(crate) fn new(workspace: &'a Workspace, host: &'a Host, base: &'a Base) -> Self {
         Self { workspace, host, store: &host.store, tree: base.tree, git_dir: &base.capture, top: BStr::new("") }
     }
 

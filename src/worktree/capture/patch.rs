@@ -10,7 +10,7 @@ use gix::bstr::BString;
 
 use super::part::Part;
 use super::tree::{Scratch, ignored};
-use super::walk::{Walked, shown};
+use super::walk::{Walked, display_path};
 use super::{Error, changed, repositories};
 use crate::git::bare_shape;
 use crate::git::program::{self, Git};
@@ -38,7 +38,7 @@ pub(super) fn capture(part: &Part<'_>, walked: &Walked) -> Result<Change, Error>
     let difference = Difference { git: &|| scratch.git(), options: &[], from: part.tree, to: tree };
     let write = || {
         // Comparing the trees costs a process of git.
-        if walked.sizes.iter().any(|(_, path)| bare_shape::may_complete(Path::new(OsStr::from_bytes(path)))) {
+        if walked.sizes.iter().any(|(_, changed)| bare_shape::may_complete(Path::new(OsStr::from_bytes(changed)))) {
             difference.refuse_bare_repository()?;
         }
         let file = File::options().read(true).write(true).create_new(true).open(&path).map_err(Error::at(&path))?;
@@ -70,30 +70,32 @@ struct Difference<'a> {
 /// Refuses files that git would silently drop, fail on, or descend into.
 fn check(host: &Host, walked: &Walked, scratch: &Scratch) -> Result<(), Error> {
     if let Some(path) = walked.odd.first() {
-        return Err(Error::refused(format!("{} is tracked and is no file any more", shown(path))));
+        return Err(Error::refused(format!("{} is tracked and is no file any more", display_path(path))));
     }
     if let Some(path) = walked.attributes.first().filter(|_| !program::takes_attributes_from_trees()) {
         let sentence =
-            format!("{} was changed or removed, which can only be captured with git 2.41 or newer", shown(path));
+            format!("{} was changed or removed, which can only be captured with git 2.41 or newer", display_path(path));
         return Err(Error::refused(sentence));
     }
-    let asked: Vec<&BString> = walked.nested.iter().chain(&walked.closed).chain(&walked.large).collect();
-    let ignored = ignored(scratch, &asked)?;
-    let kept = |path: &&BString| !ignored.contains(*path);
-    if let Some(path) = walked.nested.iter().find(kept) {
+    let paths: Vec<&BString> = walked.nested.iter().chain(&walked.closed).chain(&walked.large).collect();
+    let ignored = ignored(scratch, &paths)?;
+    if let Some(path) = walked.nested.iter().find(|path| !ignored.contains(*path)) {
         let sentence =
-            format!("{} is, or is named like, a nested git repository, which no patch can carry", shown(path));
+            format!("{} is, or is named like, a nested git repository, which no patch can carry", display_path(path));
         return Err(Error::refused(sentence));
     }
     let holds_tracked = |path: &&BString| {
         walked.gone.iter().any(|gone| gone.strip_prefix(path.as_slice()).is_some_and(|rest| rest.starts_with(b"/")))
     };
-    if let Some(path) = walked.closed.iter().find(|path| kept(path) || holds_tracked(path)) {
-        return Err(Error::refused(format!("the folder {} cannot be read", shown(path))));
+    if let Some(path) = walked.closed.iter().find(|path| (!ignored.contains(*path)) || holds_tracked(path)) {
+        return Err(Error::refused(format!("the folder {} cannot be read", display_path(path))));
     }
-    if let Some(path) = walked.large.iter().find(kept) {
+    if let Some(path) = walked.large.iter().find(|path| !ignored.contains(*path)) {
         let limit = host.settings.max_product;
-        return Err(Error::refused(format!("{} is larger than {limit} bytes, the most that is taken", shown(path))));
+        return Err(Error::refused(format!(
+            "{} is larger than {limit} bytes, the most that is taken",
+            display_path(path)
+        )));
     }
     Ok(())
 }
@@ -139,7 +141,7 @@ impl Difference<'_> {
         let Some(folder) = bare_shape::find_new(self.git, self.from, self.to).map_err(Error::git)? else {
             return Ok(());
         };
-        let folder = shown(&BString::from(folder.into_os_string().into_encoded_bytes()));
+        let folder = display_path(&BString::from(folder.into_os_string().into_encoded_bytes()));
         Err(Error::refused(format!(
             "{folder} has the shape of a bare git repository, whose settings name programs that git would run there"
         )))

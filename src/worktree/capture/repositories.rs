@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
 
 use super::Error;
 use super::tree::{Scratch, ignored};
-use super::walk::{Walked, shown};
+use super::walk::{Walked, display_path};
 
 /// The first bytes of a `.git` file that names the git directory of a submodule or linked worktree.
 const POINTER: &[u8] = b"gitdir: ";
@@ -39,7 +39,7 @@ pub(super) fn is_repository(dir: BorrowedFd<'_>) -> bool {
 
 /// Describes a repository that was left out.
 pub(crate) fn in_words(path: &BString) -> String {
-    format!("{}, a git repository", shown(path))
+    format!("{}, a git repository", display_path(path))
 }
 
 /// Returns the repositories left out of a patch, except those that git ignores.

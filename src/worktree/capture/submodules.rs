@@ -15,7 +15,7 @@ use super::part::Part;
 use super::patch::Change;
 use super::traps::is_folder;
 use super::tree::{Scratch, ignored};
-use super::walk::{shown, walk_submodule};
+use super::walk::{display_path, walk_submodule};
 use super::{Error, patch, repositories};
 use crate::model::credential::gate::Secret;
 use crate::model::format;
@@ -33,9 +33,13 @@ pub(super) fn capture(
     host: &Host,
     base: &Base,
 ) -> Result<(BTreeMap<FilePath, File>, Vec<BString>), Error> {
-    let checked_out = |path: &BString| base.submodules().iter().find(|submodule| submodule.path == *path);
     let nested = base.submodules().iter().flat_map(Submodule::nested);
-    let empty = base.gitlinks.iter().filter(|path| checked_out(path).is_none()).cloned().chain(nested);
+    let empty = base
+        .gitlinks
+        .iter()
+        .filter(|path| !base.submodules().iter().any(|submodule| submodule.path == **path))
+        .cloned()
+        .chain(nested);
     for submodule in base.submodules() {
         match in_place(workspace, &submodule.path) {
             Err(Error::Refused(_)) if !host.settings.capture_submodules => return Err(refused(&submodule.path)),
@@ -66,11 +70,10 @@ pub(crate) fn save(
     base: &Base,
 ) -> Result<(BTreeMap<FilePath, File>, Vec<String>), Error> {
     let (mut patches, mut without) = (BTreeMap::new(), Vec::new());
-    let is_there = |(_, submodule): &(usize, &Submodule)| {
+    for (at, submodule) in base.submodules().iter().enumerate().filter(|(_, submodule)| {
         let dir = workspace.tree().join(OsStr::from_bytes(&submodule.path));
         fs::symlink_metadata(dir).is_ok()
-    };
-    for (at, submodule) in base.submodules().iter().enumerate().filter(is_there) {
+    }) {
         let change = in_place(workspace, &submodule.path).and_then(|()| change_of(workspace, host, base, at));
         match change.and_then(|change| Ok((output(&submodule.path)?, change))) {
             Ok((name, change)) => {
@@ -95,12 +98,12 @@ pub(super) fn outputs(base: &Base) -> BTreeSet<FilePath> {
 fn in_place(workspace: &Workspace, path: &BString) -> Result<(), Error> {
     let tree = workspace.tree();
     if !is_folder(&tree, path) {
-        return Err(Error::refused(format!("the submodule {} was removed or replaced", shown(path))));
+        return Err(Error::refused(format!("the submodule {} was removed or replaced", display_path(path))));
     }
     let git_dir = tree.join(OsStr::from_bytes(path)).join(".git");
     match fs::symlink_metadata(&git_dir) {
         Ok(meta) if meta.is_dir() => Ok(()),
-        Ok(_) => Err(Error::refused(format!("the submodule {} was made to point elsewhere", shown(path)))),
+        Ok(_) => Err(Error::refused(format!("the submodule {} was made to point elsewhere", display_path(path)))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         // The walk reports an unreadable folder better.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
@@ -115,10 +118,16 @@ fn change_of(workspace: &Workspace, host: &Host, base: &Base, at: usize) -> Resu
     let index = known.map_or(submodule.index(), |known| &known.submodules[at]);
     let walked = walk_submodule(host, &part.dir(), index, known.map(|known| known.written))
         .and_then(|walked| if walked.changed { patch::capture(&part, &walked) } else { Ok(Change::default()) });
-    let below = |path: BString| BString::from([submodule.path.as_slice(), b"/", path.as_slice()].concat());
-    let walked = walked.map(|change| Change { left_out: change.left_out.into_iter().map(below).collect(), ..change });
+    let walked = walked.map(|change| Change {
+        left_out: change
+            .left_out
+            .into_iter()
+            .map(|path| BString::from([submodule.path.as_slice(), b"/", path.as_slice()].concat()))
+            .collect(),
+        ..change
+    });
     walked.map_err(|error| match error {
-        Error::Refused(why) => Error::refused(format!("in the submodule {}: {why}", shown(&submodule.path))),
+        Error::Refused(why) => Error::refused(format!("in the submodule {}: {why}", display_path(&submodule.path))),
         Error::Secret(secret) => {
             Error::Secret(Secret { file: format!("{}/{}", submodule.path, secret.file), ..secret })
         }
@@ -129,7 +138,7 @@ fn change_of(workspace: &Workspace, host: &Host, base: &Base, at: usize) -> Resu
 /// Returns the output name for the change to a submodule.
 fn output(path: &BString) -> Result<FilePath, Error> {
     let name = path.to_str().ok().and_then(|path| format::submodule_output(path).ok());
-    name.ok_or_else(|| Error::refused(format!("no output can be named after the submodule {}", shown(path))))
+    name.ok_or_else(|| Error::refused(format!("no output can be named after the submodule {}", display_path(path))))
 }
 
 /// Returns the first path of a submodule's patch, or the submodule's if git quotes the first.
@@ -160,16 +169,16 @@ fn check_empty(workspace: &Workspace, host: &Host, base: &Base, path: &BString) 
     }
     let kind = base.tree.0.kind();
     let walked = walk_submodule(host, &tree.join(OsStr::from_bytes(path)), &Arc::new(State::new(kind)), None)?;
-    let files = walked.sizes.iter().map(|(_, path)| path);
+    let files = walked.sizes.iter().map(|(_, file)| file);
     let new: Vec<BString> =
         files.chain(&walked.nested).chain(&walked.repositories).chain(&walked.closed).map(inside).collect();
     if new.is_empty() {
         return Ok(());
     }
     walked.traps.refuse()?;
-    let scratch = Scratch::of(&Part::of(workspace, host, base), &State::new(kind), &BTreeSet::new())?;
+    let scratch = Scratch::new(&Part::new(workspace, host, base), &State::new(kind), &BTreeSet::new())?;
     let ignored = ignored(&scratch, &new)?;
-    new.iter().find(|path| !ignored.contains(*path)).map_or(Ok(()), |path| Err(refused(path)))
+    new.iter().find(|file| !ignored.contains(*file)).map_or(Ok(()), |file| Err(refused(file)))
 }
 
 /// Returns true if a path of the worktree exists. Refuses a path below a link or another
@@ -195,6 +204,6 @@ fn is_reached(tree: &Path, path: &BString) -> Result<bool, Error> {
 fn refused(path: &BString) -> Error {
     Error::refused(format!(
         "{} was changed, which is a submodule's: no patch can carry that; hand it over below outputs/, or change the submodule in its own repository",
-        shown(path)
+        display_path(path)
     ))
 }

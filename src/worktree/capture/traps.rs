@@ -10,7 +10,7 @@ use std::path::Path;
 use gix::bstr::BString;
 
 use super::Error;
-use super::walk::{below, shown};
+use super::walk::{below, display_path};
 use crate::sandbox::folder::Room;
 
 /// The files of a worktree that git reads while it adds others.
@@ -66,7 +66,7 @@ impl Traps {
 pub(crate) fn in_words(path: &BString) -> String {
     format!(
         "git would read {}, which is no plain file, or has with others of its kind more than {} MiB",
-        shown(path),
+        display_path(path),
         MOST >> 20
     )
 }
@@ -98,11 +98,11 @@ pub(crate) fn is_folder(tree: &Path, folder: &[u8]) -> bool {
 /// Searches a folder that is not compared with the index.
 pub(super) fn traps(tree: &Path, folder: BString) -> Result<Traps, Error> {
     let (mut found, mut folders, mut room) = (Traps::default(), vec![folder], Room::new());
-    while let Some(folder) = folders.pop() {
+    while let Some(current) = folders.pop() {
         // git cannot read it either.
-        for entry in fs::read_dir(tree.join(OsStr::from_bytes(&folder))).into_iter().flatten() {
+        for entry in fs::read_dir(tree.join(OsStr::from_bytes(&current))).into_iter().flatten() {
             let entry = entry.map_err(Error::at(tree))?;
-            let path = below(&folder, entry.file_name().as_bytes());
+            let path = below(&current, entry.file_name().as_bytes());
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => {
                     room.take(path.len())?;

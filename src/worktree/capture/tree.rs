@@ -47,7 +47,7 @@ pub(crate) struct Scratch {
 impl Scratch {
     /// Creates it with an index of some tracked files, without their file status. Removes that of
     /// an earlier capture of this attempt.
-    pub(super) fn of(part: &Part<'_>, index: &State, paths: &BTreeSet<&BStr>) -> Result<Self, Error> {
+    pub(super) fn new(part: &Part<'_>, index: &State, paths: &BTreeSet<&BStr>) -> Result<Self, Error> {
         let scratch = Self::without_index(part)?;
         let mut some = State::new(index.object_hash());
         for entry in paths.iter().filter_map(|path| index.entry_by_path(path)) {

@@ -176,7 +176,7 @@ impl<'a> Walker<'a> {
         match fs::symlink_metadata(&path) {
             Ok(meta) => self.entry(&path, relative, &meta),
             Err(e) if e.kind() == io::ErrorKind::InvalidFilename => {
-                Err(Error::refused(format!("the path of {} is too long", shown(&relative))))
+                Err(Error::refused(format!("the path of {} is too long", display_path(&relative))))
             }
             Err(e) => Err(Error::Io(path, e)),
         }
@@ -197,7 +197,7 @@ impl<'a> Walker<'a> {
             }
             io::ErrorKind::PermissionDenied => Err(Error::refused("the item made its own worktree unreadable")),
             io::ErrorKind::InvalidFilename => {
-                Err(Error::refused(format!("the item nested folders too deeply, in {}", shown(folder))))
+                Err(Error::refused(format!("the item nested folders too deeply, in {}", display_path(folder))))
             }
             _ => Err(Error::Io(dir.to_owned(), error)),
         }
@@ -208,8 +208,7 @@ impl<'a> Walker<'a> {
         let all = self.index.entries().iter().enumerate();
         let entries = all.filter(|(at, _)| !self.visited.contains(at)).map(|(_, entry)| entry);
         // Files excluded by the sparse checkout never existed.
-        let is_left_out = |entry: &Entry| entry.mode == Mode::COMMIT || entry.flags.contains(Flags::SKIP_WORKTREE);
-        let files = entries.filter(|entry| !is_left_out(entry));
+        let files = entries.filter(|entry| !(entry.mode == Mode::COMMIT || entry.flags.contains(Flags::SKIP_WORKTREE)));
         self.found.gone = files.map(|entry| entry.path(self.index).to_owned()).collect();
     }
 
@@ -244,9 +243,9 @@ impl<'a> Walker<'a> {
             None if strange => {}
             Some(entry) => {
                 self.visited.extend(at);
-                let meta = gix::index::fs::Metadata::from_path_no_follow(path).map_err(Error::at(path))?;
-                if !self.unchanged(path, entry, &meta) {
-                    self.changed(relative, meta.len());
+                let on_disk = gix::index::fs::Metadata::from_path_no_follow(path).map_err(Error::at(path))?;
+                if !self.unchanged(path, entry, &on_disk) {
+                    self.changed(relative, on_disk.len());
                 }
             }
             None => self.changed(relative, meta.len()),
@@ -301,7 +300,7 @@ pub(super) fn below(folder: &BString, name: &[u8]) -> BString {
 /// Returns true if a file has the content of an index entry. Reads it in pieces.
 fn is_same_content(path: &Path, entry: &Entry, meta: &gix::index::fs::Metadata) -> bool {
     let (hash, blob, go_on) = (entry.id.kind(), gix::objs::Kind::Blob, AtomicBool::new(false));
-    let named = if meta.is_symlink() {
+    let hash = if meta.is_symlink() {
         let target = fs::read_link(path).ok();
         target.and_then(|target| object_oid(hash, blob, target.as_os_str().as_bytes()).ok())
     } else {
@@ -309,10 +308,10 @@ fn is_same_content(path: &Path, entry: &Entry, meta: &gix::index::fs::Metadata) 
         let file = open_regular(path).ok();
         file.and_then(|mut file| compute_stream_hash(hash, blob, &mut file, meta.len(), discard, &go_on).ok().map(Oid))
     };
-    named.is_some_and(|oid| oid.0 == entry.id)
+    hash.is_some_and(|oid| oid.0 == entry.id)
 }
 
 /// Quotes a path for messages and replaces invalid text.
-pub(crate) fn shown(path: &[u8]) -> String {
+pub(crate) fn display_path(path: &[u8]) -> String {
     format!("{:?}", BStr::new(path).to_str_lossy())
 }

@@ -53,7 +53,8 @@ impl Walked {
     /// Returns the repositories without tracked files, which git must skip. In the others it sees
     /// the files.
     pub(crate) fn untracked_repositories(&self) -> impl Iterator<Item = &BString> {
-        let is_tracked = |folder: &BString| self.index().prefixed_entries_range(below(folder, b"").as_bstr()).is_some();
-        self.repositories.iter().filter(move |folder| !is_tracked(folder))
+        self.repositories
+            .iter()
+            .filter(move |folder| self.index().prefixed_entries_range(below(folder, b"").as_bstr()).is_none())
     }
 }

@@ -22,7 +22,7 @@ pub struct Enforced<'a> {
     /// The reference files that are not in the worktree.
     pub(super) files: Tree,
     /// The entries that were moved aside.
-    pub(super) aside: Tree,
+    pub(super) moved_files: Tree,
     /// The protected files of the reference state that a worktree has.
     pub(super) reference: BTreeSet<BString>,
     /// The protected paths of the product and of its start, if other ignored files are a setup's.
@@ -94,7 +94,7 @@ impl Enforced<'_> {
         let Some(held_out) = self.held_out else { return Ok(()) };
         held_out.expect_unchanged()?;
         // The work is not salvaged while this mark is there.
-        self.aside.create(HELD_OUT.into(), 0o600).map_err(Error::at(HELD_OUT.into()))?;
+        self.moved_files.create(HELD_OUT.into(), 0o600).map_err(Error::at(HELD_OUT.into()))?;
         for path in held_out.paths() {
             self.make_parents(path.as_ref())?;
             self.move_aside(path.as_ref())?;
@@ -115,7 +115,7 @@ impl Enforced<'_> {
             return Ok(());
         }
         let name = BString::from(self.moved.len().to_string());
-        self.tree.rename(path, &self.aside, name.as_ref()).map_err(Error::at(path))?;
+        self.tree.rename(path, &self.moved_files, name.as_ref()).map_err(Error::at(path))?;
         self.moved.push((path.to_owned(), name));
         Ok(())
     }
@@ -163,8 +163,7 @@ impl Enforced<'_> {
         }
         match self.guard.find(self.host, self.workspace, &self.tree) {
             Ok(found) => {
-                let is_new = |path: &&BString| !self.left.contains(*path) && !self.ignored.contains(*path);
-                for path in found.iter().filter(is_new) {
+                for path in found.iter().filter(|path| !self.left.contains(*path) && !self.ignored.contains(*path)) {
                     note(self.tree.remove(path.as_ref()).map_err(Error::at(path.as_ref())));
                 }
             }
@@ -195,7 +194,7 @@ impl Enforced<'_> {
 
     fn move_back(&self, path: &BStr, name: &BStr) -> io::Result<()> {
         self.clear(path)?;
-        self.aside.rename(name, &self.tree, path)
+        self.moved_files.rename(name, &self.tree, path)
     }
 
     /// Removes the entry at a path, and whatever is in place of its parents.

@@ -39,15 +39,15 @@ impl Guard {
         files: &BTreeSet<&BString>,
     ) -> Result<BTreeSet<BString>, Error> {
         let pathspecs = self.rules.iter().filter(|rule| rule.pathspec().is_some());
-        let mut asked: BTreeMap<BString, &BString> =
+        let mut paths: BTreeMap<BString, &BString> =
             files.iter().map(|path| (as_index_path(path.as_ref()), *path)).collect();
         let selected =
-            Protection::new(&self.scratch, pathspecs).select(asked.keys().map(|path| (path.as_ref(), FILE)))?;
-        asked.retain(|path, _| !selected.contains(path));
-        let asked: Vec<&[u8]> = asked.values().map(|path| path.as_slice()).collect();
+            Protection::new(&self.scratch, pathspecs).select(paths.keys().map(|path| (path.as_ref(), FILE)))?;
+        paths.retain(|path, _| !selected.contains(path));
+        let paths: Vec<&[u8]> = paths.values().map(|path| path.as_slice()).collect();
         // The user's index may track other files.
         let index = self.scratch.folder().join("none");
-        let git = || Git::new(&host.store.git_dir()).work_tree(tree).env("GIT_INDEX_FILE", &index);
-        Ok(ignored(git, &asked).map_err(merge::Error::Git)?)
+        Ok(ignored(|| Git::new(&host.store.git_dir()).work_tree(tree).env("GIT_INDEX_FILE", &index), &paths)
+            .map_err(merge::Error::Git)?)
     }
 }

@@ -28,8 +28,10 @@ impl Guard {
     /// Returns a submodule that the reference state changes, adds or removes.
     pub fn changed_submodule(&self) -> Option<String> {
         let Reference { base, files, .. } = &self.reference;
-        let differs = |path: &&BString| base.get(*path) != files.get(*path);
         let submodules = base.iter().chain(files).filter(|(_, entry)| entry.mode == SUBMODULE);
-        submodules.map(|(path, _)| path).find(differs).map(|path| shown(path.as_ref()))
+        submodules
+            .map(|(path, _)| path)
+            .find(|path| base.get(*path) != files.get(*path))
+            .map(|path| shown(path.as_ref()))
     }
 }

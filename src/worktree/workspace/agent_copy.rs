@@ -51,16 +51,15 @@ impl Copier {
     /// Copies the parts of a folder, without its logins.
     pub(super) fn copy_folder(&mut self, copy: &PrivateCopy, to: &Path, may: &dyn Fn(&Path) -> bool) -> io::Result<()> {
         // A link among the settings must not lead to a login, or to the data of sessions.
-        let resolve = |path: PathBuf| fs::canonicalize(&path).unwrap_or(path);
         let except: BTreeSet<PathBuf> =
-            copy.logins.iter().chain(&copy.checked).map(|file| resolve(copy.from.join(file))).collect();
-        let own = resolve(copy.from.clone());
+            copy.logins.iter().chain(&copy.checked).map(|file| canonical_or_same(copy.from.join(file))).collect();
+        let own = canonical_or_same(copy.from.clone());
         let settings: Option<Vec<PathBuf>> =
-            copy.parts.as_ref().map(|parts| parts.iter().map(|part| resolve(own.join(part))).collect());
+            copy.parts.as_ref().map(|parts| parts.iter().map(|part| canonical_or_same(own.join(part))).collect());
         let is_setting =
             |path: &Path| settings.as_ref().is_none_or(|all| all.iter().any(|part| path.starts_with(part)));
         let may = &|path: &Path| {
-            let real = resolve(path.to_owned());
+            let real = canonical_or_same(path.to_owned());
             may(path) && !except.contains(&real) && (!real.starts_with(&own) || is_setting(&real))
         };
         let parts: Vec<PathBuf> = if let Some(parts) = &copy.parts {
@@ -137,12 +136,17 @@ impl Copier {
     pub(super) fn remarks(self) -> Vec<String> {
         let (mib, files) = (MOST.bytes >> 20, MOST.files);
         let left_out = self.left_out.iter();
-        let remark = |path: &PathBuf| {
-            format!(
-                "{} is not copied for the worker: all copies have at most {mib} MiB and {files} files",
-                path.display()
-            )
-        };
-        left_out.map(remark).collect()
+        left_out
+            .map(|path| {
+                format!(
+                    "{} is not copied for the worker: all copies have at most {mib} MiB and {files} files",
+                    path.display()
+                )
+            })
+            .collect()
     }
+}
+
+fn canonical_or_same(path: PathBuf) -> PathBuf {
+    fs::canonicalize(&path).unwrap_or(path)
 }

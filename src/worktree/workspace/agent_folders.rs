@@ -63,18 +63,17 @@ impl Workspace {
         for copy in files.into_iter().chain(folders) {
             let place = place_of(copy, copies, by.has_own_home());
             let to = made.folder.join(&place);
-            let may = |path: &Path| by.may_copy(copy, path);
             if is_file(&copy) {
                 let to = if by.has_own_home() { own_place(&self.home(), &copy.below)? } else { Some(parent_made(to)?) };
                 if let Some(to) = to {
-                    copier.copy(&copy.from, &to, &may).map_err(Error::at(&to))?;
+                    copier.copy(&copy.from, &to, &|path: &Path| by.may_copy(copy, path)).map_err(Error::at(&to))?;
                 }
                 continue;
             }
             make_own(&to).map_err(Error::at(&to))?;
-            copier.copy_folder(copy, &to, &may).map_err(Error::at(&to))?;
-            make_logins(copy, &place, &may, &mut made, &mut state)?;
-            state.folders.push(Made::of(&place, &to).map_err(Error::at(&to))?);
+            copier.copy_folder(copy, &to, &|path: &Path| by.may_copy(copy, path)).map_err(Error::at(&to))?;
+            make_logins(copy, &place, &|path: &Path| by.may_copy(copy, path), &mut made, &mut state)?;
+            state.folders.push(Made::read(&place, &to).map_err(Error::at(&to))?);
             if let Some(Err(error)) = sessions.as_ref().map(|sessions| carry_over(sessions, copy, &place, &to)) {
                 // The agent works without them, too.
                 made.remarks.push(format!("the data of sessions in {} is lost: {error}", copy.below.display()));
@@ -114,9 +113,9 @@ impl Workspace {
     ///
     /// The attempt's processes have ended.
     pub fn end_agent_folders(&self, keep_sessions: bool) -> Vec<String> {
-        let kept = give_back(&self.folder, &self.dir, true).into_iter();
-        let notes =
-            kept.map(|(login, why)| format!("{}: the login in {} is not renewed: {why}", self.item, login.display()));
+        let unrenewed = give_back(&self.folder, &self.dir, true).into_iter();
+        let notes = unrenewed
+            .map(|(login, why)| format!("{}: the login in {} is not renewed: {why}", self.item, login.display()));
         let notes = notes.collect();
         let is_left = keep_sessions && self.folder.has(AGENT);
         if is_left && drop_own(&self.folder).and_then(|()| remove_links(&self.folder, &self.dir.join(AGENT))).is_ok() {
@@ -178,7 +177,7 @@ fn make_logins(
         }
         let at = place.join(file);
         let to = parent_made(made.folder.join(&at))?;
-        let login = Login::of(at, real.clone(), checked).map_err(Error::at(&real))?;
+        let login = Login::read(at, real.clone(), checked).map_err(Error::at(&real))?;
         if checked {
             login.copy(&to).map_err(Error::at(&to))?;
         } else if fs::hard_link(&real, &to).is_err() {
@@ -215,10 +214,12 @@ fn place_of(copy: &PrivateCopy, copies: &[PrivateCopy], has_own_home: bool) -> P
     else {
         return copy.below.clone();
     };
-    let is_around = |other: &&PrivateCopy| {
-        other.moved.as_ref().is_some_and(|(other, below)| other == name && below.as_os_str().is_empty())
-    };
-    copies.iter().find(is_around).map_or_else(|| copy.below.clone(), |around| around.below.join(below))
+    copies
+        .iter()
+        .find(|other| {
+            other.moved.as_ref().is_some_and(|(other, moved_by)| other == name && moved_by.as_os_str().is_empty())
+        })
+        .map_or_else(|| copy.below.clone(), |around| around.below.join(below))
 }
 
 /// Moves data of sessions into a copy: what is neither a setting nor a login.
@@ -231,8 +232,7 @@ fn carry_over(sessions: &Folder, copy: &PrivateCopy, place: &Path, to: &Path) ->
     for entry in from.entries()? {
         let (name, _) = entry?;
         let name = OsStr::from_bytes(&name);
-        let is_there = || rustix::fs::statat(&into, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok();
-        if !own.contains(name) && !is_there() {
+        if !own.contains(name) && rustix::fs::statat(&into, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_err() {
             rustix::fs::renameat(&from, name, &into, name)?;
         }
     }

@@ -41,7 +41,8 @@ fn link(store: &Store, commit: Oid) -> Option<String> {
     let repo = store.unbounded().ok()?;
     let tree = repo.find_commit(commit.0).ok()?.tree_id().ok()?;
     let (index, _) = repo.index_from_tree(&tree).ok()?.into_parts();
-    let leads = |oid| store.read_blob(Oid(oid)).is_ok_and(|target| target.contains_str(OBJECTS));
-    let found = index.entries().iter().find(|entry| entry.mode == Mode::SYMLINK && leads(entry.id));
+    let found = index.entries().iter().find(|entry| {
+        entry.mode == Mode::SYMLINK && store.read_blob(Oid(entry.id)).is_ok_and(|target| target.contains_str(OBJECTS))
+    });
     found.map(|entry| entry.path(&index).to_string())
 }

@@ -52,14 +52,17 @@ impl Checkout {
     /// Reads a commit; `lfs` is true if the filter of that name runs.
     pub(super) fn read(store: &Store, commit: Oid, lfs: bool) -> Result<Self, Error> {
         let repo = store.unbounded().map_err(|e| Error::Base(commit, Box::new(e)))?;
-        let base = |e: gix::Error| Error::Base(commit, Box::new(e));
-        let tree = repo.find_commit(commit.0).and_then(|commit| commit.tree_id()).map_err(base)?.detach();
+        let tree = repo
+            .find_commit(commit.0)
+            .and_then(|commit| commit.tree_id())
+            .map_err(|e| Error::Base(commit, Box::new(e)))?
+            .detach();
         let index = repo.index_from_tree(&tree);
         if index.is_err() && is_partial(store) {
             return Err(Error::Partial(format!("a folder of {commit}")));
         }
-        let (index, _) = index.map_err(base)?.into_parts();
-        let mut options = repo.checkout_options(Source::IdMapping).map_err(base)?;
+        let (index, _) = index.map_err(|e| Error::Base(commit, Box::new(e)))?.into_parts();
+        let mut options = repo.checkout_options(Source::IdMapping).map_err(|e| Error::Base(commit, Box::new(e)))?;
         options.destination_is_initially_empty = true;
         options.filters.driver_context_mut().treeish = Some(commit.0);
         let drivers = &mut options.filters.options_mut().drivers;
@@ -92,10 +95,15 @@ impl Checkout {
 
 /// Returns the error for objects that a partial clone lacks.
 fn lacking(store: &Store, index: &gix::index::State) -> Option<Error> {
-    let is_wanted = |entry: &&gix::index::Entry| {
-        entry.mode != Mode::COMMIT && !entry.flags.contains(Flags::SKIP_WORKTREE) && !store.contains(Oid(entry.id))
-    };
-    let found = is_partial(store).then(|| index.entries().iter().find(is_wanted)).flatten();
+    let found = is_partial(store)
+        .then(|| {
+            index.entries().iter().find(|entry| {
+                entry.mode != Mode::COMMIT
+                    && !entry.flags.contains(Flags::SKIP_WORKTREE)
+                    && !store.contains(Oid(entry.id))
+            })
+        })
+        .flatten();
     found.map(|entry| Error::Partial(entry.path(index).to_string()))
 }
 
@@ -112,7 +120,7 @@ impl Base {
             }
         }
         let sparse = sparse::apply(host, index)?;
-        let extras = Extras::read(host)?.beside(index)?;
+        let extras = Extras::read(host)?.without_tracked(index)?;
         let gitlinks = index.entries().iter().filter(|entry| entry.mode == Mode::COMMIT);
         let gitlinks: Vec<(BString, Oid)> =
             gitlinks.map(|entry| (entry.path(index).to_owned(), Oid(entry.id))).collect();
@@ -135,8 +143,11 @@ impl Base {
 
     /// Returns the paths of submodules that are not checked out.
     pub(super) fn empty_submodules(&self) -> impl Iterator<Item = BString> {
-        let is_checked_out = |path: &BString| self.submodules.iter().any(|submodule| submodule.path == *path);
-        let empty = self.gitlinks.iter().filter(move |path| !is_checked_out(path)).cloned();
+        let empty = self
+            .gitlinks
+            .iter()
+            .filter(move |path| !self.submodules.iter().any(|submodule| submodule.path == **path))
+            .cloned();
         empty.chain(self.submodules.iter().flat_map(Submodule::nested))
     }
 
@@ -162,16 +173,17 @@ impl Base {
         let mut index = gix::index::State::clone(&before.state);
         // Attribute lookup sees all entries; only unmarked ones are written.
         let mut part = index.clone();
-        let is_wanted = |index: &gix::index::State, at: usize| paths.contains(index.entries()[at].path(index));
-        let wanted: Vec<bool> = (0..index.entries().len()).map(|at| is_wanted(&index, at)).collect();
-        if wanted.iter().filter(|wanted| **wanted).count() != paths.len() {
+        let selected: Vec<bool> =
+            (0..index.entries().len()).map(|at| paths.contains(index.entries()[at].path(&index))).collect();
+        if selected.iter().filter(|selected| **selected).count() != paths.len() {
             return Err(Error::io(dir, std::io::ErrorKind::NotFound.into()));
         }
-        for (entry, wanted) in part.entries_mut().iter_mut().zip(&wanted) {
-            entry.flags.set(Flags::SKIP_WORKTREE, !wanted);
+        for (entry, is_selected) in part.entries_mut().iter_mut().zip(&selected) {
+            entry.flags.set(Flags::SKIP_WORKTREE, !is_selected);
         }
         self.files.write(&host.store, dir, &mut part)?;
-        for ((entry, new), _) in index.entries_mut().iter_mut().zip(part.entries()).zip(&wanted).filter(|(_, w)| **w) {
+        for ((entry, new), _) in index.entries_mut().iter_mut().zip(part.entries()).zip(&selected).filter(|(_, w)| **w)
+        {
             entry.stat = new.stat;
         }
         Ok(Index { state: Arc::new(index), ..before.clone() })
@@ -186,18 +198,19 @@ impl Base {
         files: impl Iterator<Item = (&'f BString, &'f protected::Entry)>,
     ) -> Result<BTreeSet<BString>, Error> {
         let mut index = gix::index::State::clone(&self.files.index);
-        let mut wanted: BTreeMap<BString, protected::Entry> =
+        let mut targets: BTreeMap<BString, protected::Entry> =
             files.map(|(path, entry)| (path.clone(), *entry)).collect();
-        let is_excluded = |entry: &gix::index::Entry| entry.flags.contains(Flags::SKIP_WORKTREE);
-        wanted.retain(|path, _| !index.entry_by_path(path.as_ref()).is_some_and(is_excluded));
+        targets.retain(|path, _| {
+            !index.entry_by_path(path.as_ref()).is_some_and(|entry| entry.flags.contains(Flags::SKIP_WORKTREE))
+        });
         let is_changed = |path: &BStr, entry: &gix::index::Entry| {
-            wanted.get(path).is_some_and(|new| Oid(entry.id) != new.oid || entry.mode.bits() != new.mode)
+            targets.get(path).is_some_and(|new| Oid(entry.id) != new.oid || entry.mode.bits() != new.mode)
         };
         index.remove_entries(|_, path, entry| is_changed(path, entry));
         for entry in index.entries_mut() {
             entry.flags |= Flags::SKIP_WORKTREE;
         }
-        for (path, new) in &wanted {
+        for (path, new) in &targets {
             if let Some(entry) = index.entry_mut_by_path_and_stage(path.as_ref(), Stage::Unconflicted) {
                 entry.flags.remove(Flags::SKIP_WORKTREE);
             } else {
@@ -207,7 +220,7 @@ impl Base {
         }
         index.sort_entries();
         self.files.write(&host.store, dir, &mut index)?;
-        Ok(wanted.into_keys().collect())
+        Ok(targets.into_keys().collect())
     }
 
     /// Returns the index of the commit, without file status.

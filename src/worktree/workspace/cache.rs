@@ -229,10 +229,12 @@ mod tests {
             let hidden = HiddenInCache { lower: top.join("cache"), upper: top.join("upper"), below: below.into() };
             leave_out(&hidden).expect("it is left out");
         }
-        let is_device = |path: &str| {
-            let kind = fs::symlink_metadata(top.join("upper").join(path)).expect("something is there").file_type();
-            kind.is_char_device()
-        };
-        assert_eq!(["a", "a/hidden", "link", "none", "a/none"].map(is_device), [false, true, true, true, true]);
+        assert_eq!(
+            ["a", "a/hidden", "link", "none", "a/none"].map(|path| {
+                let kind = fs::symlink_metadata(top.join("upper").join(path)).expect("something is there").file_type();
+                kind.is_char_device()
+            }),
+            [false, true, true, true, true]
+        );
     }
 }

@@ -50,7 +50,7 @@ impl Extras {
     }
 
     /// Removes the paths that a base tracks, so that changes to them count.
-    pub(super) fn beside(mut self, index: &gix::index::State) -> Result<Self, Error> {
+    pub(super) fn without_tracked(mut self, index: &gix::index::State) -> Result<Self, Error> {
         let is_tracked = |path: &BString| {
             let below = [path.as_slice(), b"/"].concat();
             index.entry_by_path(path.as_bstr()).is_some() || index.prefixed_entries(below.as_bstr()).is_some()
@@ -82,7 +82,7 @@ impl Extras {
         for path in self.copies.iter().chain(&self.included) {
             let (from, to) = (self.from.join(path.to_path_lossy()), tree.join(path.to_path_lossy()));
             above(tree, path)?;
-            let Some((folder, name)) = held(&self.from, path)? else { continue };
+            let Some((folder, name)) = open_source(&self.from, path)? else { continue };
             copy(folder.as_fd(), name, &to).map_err(Error::at(&from))?;
         }
         for path in &self.links {
@@ -104,13 +104,12 @@ impl Extras {
 
 /// Returns the paths that the settings name or match.
 fn find(host: &Host, from: &Path, patterns: &[String]) -> Result<BTreeSet<BString>, Error> {
-    let is_pattern = |text: &&String| text.contains(['*', '?', '[']);
-    let plain = patterns.iter().filter(|text| !is_pattern(text));
+    let plain = patterns.iter().filter(|text| !text.contains(['*', '?', '[']));
     let mut found: BTreeSet<BString> = plain
         .filter(|text| fs::symlink_metadata(from.join(text.as_str())).is_ok())
         .map(|text| text.as_str().into())
         .collect();
-    let patterns: Vec<&String> = patterns.iter().filter(is_pattern).collect();
+    let patterns: Vec<&String> = patterns.iter().filter(|text| text.contains(['*', '?', '['])).collect();
     let root = fs::canonicalize(&host.settings.root).unwrap_or_else(|_| host.settings.root.clone());
     let mut folders = if patterns.is_empty() { Vec::new() } else { vec![from.to_owned()] };
     while let Some(folder) = folders.pop() {
@@ -138,12 +137,15 @@ fn included(host: &Host, from: &Path) -> Result<BTreeSet<BString>, Error> {
     if !file.is_file() {
         return Ok(BTreeSet::new());
     }
-    let failed = |error| Error::Included(Box::new(error));
-    let git = || Git::new(&host.store.git_dir()).work_tree(from);
     let exclude = format!("--exclude-from={}", file.display());
-    let named = git().args(["ls-files", "-z", "--others", "--ignored", &exclude]).run().map_err(failed)?;
-    let named: Vec<&[u8]> = named.split(|byte| *byte == 0).filter(|path| !path.is_empty()).collect();
-    ignored(git, &named).map_err(failed)
+    let listed = Git::new(&host.store.git_dir())
+        .work_tree(from)
+        .args(["ls-files", "-z", "--others", "--ignored", &exclude])
+        .run()
+        .map_err(|error| Error::Included(Box::new(error)))?;
+    let listed: Vec<&[u8]> = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).collect();
+    ignored(|| Git::new(&host.store.git_dir()).work_tree(from), &listed)
+        .map_err(|error| Error::Included(Box::new(error)))
 }
 
 /// Creates the parent folders of a path. Fails if one exists and is not a folder.
@@ -166,7 +168,7 @@ fn above(tree: &Path, path: &BString) -> Result<(), Error> {
 ///
 /// Workers may be able to write in the work tree, and a link there would make us copy a file that
 /// they cannot read.
-fn held<'a>(from: &Path, path: &'a BString) -> Result<Option<(OwnedFd, &'a OsStr)>, Error> {
+fn open_source<'a>(from: &Path, path: &'a BString) -> Result<Option<(OwnedFd, &'a OsStr)>, Error> {
     let mut folder =
         rustix::fs::open(from, FOLDER - OFlags::NOFOLLOW, Mode::empty()).map_err(|e| Error::io(from, e.into()))?;
     let mut parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
@@ -216,10 +218,10 @@ fn copy_entries(at: BorrowedFd<'_>, name: &OsStr, to: &Path) -> io::Result<()> {
     let folder = rustix::fs::openat(at, name, FOLDER, Mode::empty())?;
     for entry in Dir::read_from(&folder)? {
         let entry = entry?;
-        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        let child_name = OsStr::from_bytes(entry.file_name().to_bytes());
         // A repository in it would become one in the worktree.
-        if name != "." && name != ".." && name != ".git" {
-            copy(folder.as_fd(), name, &to.join(name))?;
+        if child_name != "." && child_name != ".." && child_name != ".git" {
+            copy(folder.as_fd(), child_name, &to.join(child_name))?;
         }
     }
     Ok(())

@@ -60,22 +60,22 @@ impl Workspace {
     }
 
     fn replace(&self, host: &Host, base: &Base, refs: &Refs) -> Result<(), Error> {
-        let [tree, aside] = self.trees()?;
+        let [tree, parked] = self.trees()?;
         for (number, path) in git_dirs(base).iter().enumerate() {
-            move_away(&tree, path.as_ref(), &aside, &git_aside(number)).map_err(Error::at(&self.dir))?;
+            move_away(&tree, path.as_ref(), &parked, &git_aside(number)).map_err(Error::at(&self.dir))?;
         }
         for name in [AGENT, STATE].into_iter().filter(|name| self.folder.has(name)) {
-            rustix::fs::renameat(&*self.folder, name, aside.as_fd(), name)
+            rustix::fs::renameat(&*self.folder, name, parked.as_fd(), name)
                 .map_err(|e| Error::io(&self.dir, e.into()))?;
         }
         self.private.move_aside()?;
         self.private.create()?;
         let index = self.index().cloned().unwrap_or_else(|| index_of(base));
         write_git(base, refs, &index, &self.dir)?;
-        for (submodule, index) in base.submodules().iter().zip(&index.submodules) {
+        for (submodule, submodule_index) in base.submodules().iter().zip(&index.submodules) {
             // The worker may have put a link in its place.
             if tree.is_folder(submodule.path.as_ref()).map_err(Error::at(&self.dir))? {
-                submodule.write_git(&self.tree(), index)?;
+                submodule.write_git(&self.tree(), submodule_index)?;
             }
         }
         for path in base.empty_submodules() {
@@ -104,17 +104,17 @@ impl Workspace {
             return Ok(());
         }
         let base = host.base(self.base)?;
-        let [tree, aside] = self.trees()?;
+        let [tree, parked] = self.trees()?;
         give_back(&self.folder, &self.dir, true);
         for name in [AGENT, STATE] {
-            if aside.find(name.into()).map_err(Error::at(&self.dir))?.is_some() {
+            if parked.find(name.into()).map_err(Error::at(&self.dir))?.is_some() {
                 self.folder.remove(name).map_err(Error::at(&self.dir))?;
-                rustix::fs::renameat(aside.as_fd(), name, &*self.folder, name)
+                rustix::fs::renameat(parked.as_fd(), name, &*self.folder, name)
                     .map_err(|e| Error::io(&self.dir, e.into()))?;
             }
         }
         for (number, path) in git_dirs(&base).iter().enumerate() {
-            move_back(&tree, path.as_ref(), &aside, &git_aside(number)).map_err(Error::at(&self.dir))?;
+            move_back(&tree, path.as_ref(), &parked, &git_aside(number)).map_err(Error::at(&self.dir))?;
         }
         self.private.move_back()?;
         self.folder.remove(ASIDE).map_err(Error::at(&self.dir))
@@ -129,8 +129,8 @@ impl Workspace {
 
 /// Gives back the logins of a worker whose check was interrupted.
 pub(super) fn give_back_aside(attempt: &Folder, dir: &std::path::Path) {
-    if let Ok(aside) = attempt.folder(ASIDE) {
-        give_back(&aside, &dir.join(ASIDE), true);
+    if let Ok(parked) = attempt.folder(ASIDE) {
+        give_back(&parked, &dir.join(ASIDE), true);
     }
 }
 
@@ -152,17 +152,17 @@ fn git_aside(number: usize) -> BString {
     format!("git.{number}").into()
 }
 
-fn move_away(tree: &Tree, path: &BStr, aside: &Tree, name: &BString) -> std::io::Result<()> {
+fn move_away(tree: &Tree, path: &BStr, parked: &Tree, name: &BString) -> std::io::Result<()> {
     // Opening a folder restores the permissions that moving it needs.
     let is_there = tree.is_folder(path)? || tree.find(path)?.is_some();
-    if is_there { tree.rename(path, aside, name.as_bstr()) } else { Ok(()) }
+    if is_there { tree.rename(path, parked, name.as_bstr()) } else { Ok(()) }
 }
 
-fn move_back(tree: &Tree, path: &BStr, aside: &Tree, name: &BString) -> std::io::Result<()> {
+fn move_back(tree: &Tree, path: &BStr, parked: &Tree, name: &BString) -> std::io::Result<()> {
     let parent = path.strip_suffix(b"/.git").map_or(b"".as_bstr(), ByteSlice::as_bstr);
-    if aside.find(name.as_bstr())?.is_none() || !tree.is_folder(parent)? {
+    if parked.find(name.as_bstr())?.is_none() || !tree.is_folder(parent)? {
         return Ok(());
     }
     tree.remove(path)?;
-    aside.rename(name.as_bstr(), tree, path)
+    parked.rename(name.as_bstr(), tree, path)
 }

@@ -40,19 +40,19 @@ impl Config {
         }
     }
 
-    /// Copies settings from the scopes that `wanted` selects.
+    /// Copies settings from the scopes that `is_included` selects.
     pub(super) fn conversions(
         &mut self,
         store: &Store,
         names: impl IntoIterator<Item = &'static str>,
-        wanted: impl Fn(Source) -> bool,
+        is_included: impl Fn(Source) -> bool,
     ) {
         let repo = store.local();
         let snapshot = repo.config_snapshot();
         self.section("core", None);
         for name in names {
             let key = format!("core.{name}");
-            if let Some(value) = snapshot.plumbing().string_filter(key.as_str(), |meta| wanted(meta.source)) {
+            if let Some(value) = snapshot.plumbing().string_filter(key.as_str(), |meta| is_included(meta.source)) {
                 self.value(name, &value);
             }
         }
@@ -61,7 +61,7 @@ impl Config {
     /// Adds a section of filters.
     pub(super) fn filter(&mut self, name: &BStr, settings: &[(&'static str, BString)]) {
         self.section("filter", Some(name));
-        settings.iter().for_each(|(name, value)| self.value(name, value));
+        settings.iter().for_each(|(setting, value)| self.value(setting, value));
     }
 
     pub(super) fn section(&mut self, name: &str, sub: Option<&BStr>) {

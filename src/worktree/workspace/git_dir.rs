@@ -277,10 +277,10 @@ fn excluding<'a>(mut lines: Vec<u8>, left_out: impl Iterator<Item = &'a [u8]>) -
 fn users_file(host: &Host, store: &Store, setting: &str, name: &str) -> Result<Vec<u8>, Error> {
     let repo = store.local();
     let key = format!("core.{setting}");
-    let named = repo.config_snapshot().trusted_path(key.as_str()).map_err(|e| Error::Checkout(Box::new(e)))?;
+    let configured = repo.config_snapshot().trusted_path(key.as_str()).map_err(|e| Error::Checkout(Box::new(e)))?;
     // git resolves a relative path from the current folder.
-    let named = named.map(|path| repo.workdir().map(|top| top.join(&path)).unwrap_or(path));
-    let path = named.or_else(|| Some(host.user_files.as_ref()?.join(name)));
+    let configured = configured.map(|path| repo.workdir().map(|top| top.join(&path)).unwrap_or(path));
+    let path = configured.or_else(|| Some(host.user_files.as_ref()?.join(name)));
     Ok(path.map(|path| read_if_any(&path)).transpose()?.flatten().unwrap_or_default())
 }
 
@@ -296,7 +296,7 @@ impl Filter {
     /// Omits empty commands, which git does not run; an empty `process` disables all of them.
     fn new(name: BString, mut settings: BTreeMap<&'static str, BString>) -> Self {
         let is_off = settings.get("process").is_some_and(|command| command.is_empty());
-        settings.retain(|name, command| *name == "required" || !(is_off || command.is_empty()));
+        settings.retain(|setting, command| *setting == "required" || !(is_off || command.is_empty()));
         Self { name, settings: settings.into_iter().collect() }
     }
 
@@ -311,20 +311,21 @@ impl Filter {
     }
 }
 
-/// Returns the filters of the scopes that `wanted` selects, without git-lfs's if that is disabled.
+/// Returns the filters of the scopes that `is_included` selects, without git-lfs's if that is
+/// disabled.
 ///
 /// Sections with one name form one filter; the last value of each setting counts.
-fn filters(host: &Host, store: &Store, wanted: impl Fn(Source) -> bool) -> Vec<Filter> {
+fn filters(host: &Host, store: &Store, is_included: impl Fn(Source) -> bool) -> Vec<Filter> {
     let repo = store.local();
     let snapshot = repo.config_snapshot();
     let sections = snapshot.plumbing().sections_by_name("filter").into_iter().flatten();
     let mut found: BTreeMap<BString, BTreeMap<&'static str, BString>> = BTreeMap::new();
-    for section in sections.filter(|section| wanted(section.meta().source)) {
+    for section in sections.filter(|section| is_included(section.meta().source)) {
         let Some(name) = section.header().subsection_name().filter(|name| host.settings.lfs || *name != "lfs") else {
             continue;
         };
         let known = ["clean", "smudge", "process", "required"];
-        let settings = known.into_iter().filter_map(|name| Some((name, section.value(name)?.as_bstr().to_owned())));
+        let settings = known.into_iter().filter_map(|key| Some((key, section.value(key)?.as_bstr().to_owned())));
         found.entry(name.to_owned()).or_default().extend(settings);
     }
     found.into_iter().map(|(name, settings)| Filter::new(name, settings)).collect()

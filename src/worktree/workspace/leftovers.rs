@@ -31,7 +31,7 @@ impl Leftover {
     /// Returns its size in bytes: its folder, and its worker's private files elsewhere (often in
     /// `/tmp`).
     pub fn bytes(&self, host: &Host) -> u64 {
-        let private = Private::of(host, &self.dir);
+        let private = Private::new(host, &self.dir);
         [self.dir.clone(), private.dir(), private.caches()].iter().map(|folder| disk::size(folder, 0)).sum()
     }
 }
@@ -42,9 +42,9 @@ impl Workspace {
     pub fn set_aside(self) -> Result<PathBuf, Error> {
         self.private.remove()?;
         self.forget_logins()?;
-        let aside = self.dir.with_extension(format!("{}{UNSAVED}", self.attempt));
-        std::fs::rename(&self.dir, &aside).map_err(Error::at(&self.dir))?;
-        Ok(aside)
+        let moved_to = self.dir.with_extension(format!("{}{UNSAVED}", self.attempt));
+        std::fs::rename(&self.dir, &moved_to).map_err(Error::at(&self.dir))?;
+        Ok(moved_to)
     }
 
     /// Takes the worktree that an earlier attempt of the item left for a person, as that of a new
@@ -58,9 +58,9 @@ impl Workspace {
         let place = Self::place(host, run, item, attempt);
         let left = run_dir(host, run).join(format!("{}{UNSAVED}", name_of(item, earlier)));
         std::fs::rename(&left, &place).map_err(Error::at(&left))?;
-        let taken = Leftover { item: item.clone(), attempt, dir: place.clone() };
-        let gone = || Error::io(&place, io::ErrorKind::NotFound.into());
-        let mut workspace = Self::reopen(host, run, taken, base)?.ok_or_else(gone)?;
+        let leftover = Leftover { item: item.clone(), attempt, dir: place.clone() };
+        let mut workspace = Self::reopen(host, run, leftover, base)?
+            .ok_or_else(|| Error::io(&place, io::ErrorKind::NotFound.into()))?;
         workspace.reusable = false;
         workspace.private.make()?;
         Ok(workspace)
@@ -76,7 +76,7 @@ impl Workspace {
                 logins::give_back(&folder, &left.dir, true);
                 for_check::give_back_aside(&folder, &left.dir);
             }
-            Private::of(host, &left.dir).remove()?;
+            Private::new(host, &left.dir).remove()?;
         }
         match Folder::open(&host.settings.root) {
             Ok(root) => root.remove(&run.encoded()).map_err(Error::at(&run_dir(host, run))),

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::agent_folders::AGENT;
 use super::{Error, Workspace};
@@ -56,7 +56,7 @@ pub(super) struct Made {
 
 impl Made {
     /// Describes a folder that no worker has seen yet.
-    pub(super) fn of(place: &Path, folder: &Path) -> io::Result<Self> {
+    pub(super) fn read(place: &Path, folder: &Path) -> io::Result<Self> {
         let mut own = Vec::new();
         for entry in fs::read_dir(folder)? {
             let name = entry?.file_name().into_string();
@@ -109,10 +109,10 @@ enum Outcome {
 
 impl Login {
     /// Describes the user's file.
-    pub(super) fn of(at: PathBuf, real: PathBuf, checked: bool) -> io::Result<Self> {
+    pub(super) fn read(at: PathBuf, real: PathBuf, checked: bool) -> io::Result<Self> {
         let mut file = File::open(&real)?;
         let mode = file.metadata()?.mode() & ALL_MODES;
-        let was = Digest::of(&read(&mut file)?);
+        let was = Digest::compute(&read(&mut file)?);
         Ok(Self { at, real, was, checked, mode })
     }
 
@@ -162,12 +162,12 @@ impl Login {
             return Ok(if is_same { Outcome::Same } else { Outcome::Kept("it is too large") });
         }
         let old = read(&mut real)?;
-        let is_changed = Digest::of(&old) != self.was;
+        let is_changed = Digest::compute(&old) != self.was;
         if is_same {
-            return Ok(if is_changed { Outcome::Now(Digest::of(&old)) } else { Outcome::Same });
+            return Ok(if is_changed { Outcome::Now(Digest::compute(&old)) } else { Outcome::Same });
         }
         let new = read(&mut own)?;
-        let now = Digest::of(&new);
+        let now = Digest::compute(&new);
         match self.refusal(&old, &new) {
             _ if now == self.was || new == old => Ok(Outcome::Same),
             _ if is_changed => Ok(Outcome::Kept("yours changed meanwhile")),
@@ -184,19 +184,21 @@ impl Login {
 
     /// Returns why new bytes are no login in the place of the old ones.
     fn refusal(&self, old: &[u8], new: &[u8]) -> Option<&'static str> {
-        let object = |bytes: &[u8]| match serde_json::from_slice(bytes) {
-            Ok(Value::Object(object)) => Some(object),
-            _ => None,
-        };
-        let (was, is) = (object(old), object(new));
+        let (was, is) = (parse_object(old), parse_object(new));
         if new.is_empty() || (was.is_some() || self.checked) && is.is_none() {
             return Some("it is not a login");
         }
         let was = was.unwrap_or_default();
-        let runs = |value: &Value| value.get("type").and_then(Value::as_str) == Some(WELL_KNOWN);
         let mut is_new = is.iter().flatten().filter(|(name, value)| was.get(*name) != Some(value));
-        (self.checked && is_new.any(|(_, value)| runs(value)))
+        (self.checked && is_new.any(|(_, value)| value.get("type").and_then(Value::as_str) == Some(WELL_KNOWN)))
             .then_some("it names a server whose settings would be run")
+    }
+}
+
+fn parse_object(bytes: &[u8]) -> Option<Map<String, Value>> {
+    match serde_json::from_slice(bytes) {
+        Ok(Value::Object(object)) => Some(object),
+        _ => None,
     }
 }
 
@@ -207,7 +209,7 @@ pub(super) fn give_back(attempt: &Folder, dir: &Path, at_end: bool) -> Vec<(Path
     let Ok(mut state) = State::read(attempt) else { return Vec::new() };
     let Ok(agent) = attempt.folder(AGENT) else { return Vec::new() };
     let patience = if at_end { PATIENCE } else { Duration::ZERO };
-    let (mut kept, mut is_changed) = (Vec::new(), false);
+    let (mut unrenewed, mut is_changed) = (Vec::new(), false);
     for login in &mut state.logins {
         login.restore_mode();
         // A link or a pipe is no login; a link of ours leads to the user's file anyway.
@@ -215,15 +217,15 @@ pub(super) fn give_back(attempt: &Folder, dir: &Path, at_end: bool) -> Vec<(Path
         match login.give_back(own, patience) {
             Ok(Outcome::Same) => {}
             Ok(Outcome::Now(now)) => (login.was, is_changed) = (now, true),
-            Ok(Outcome::Kept(why)) => kept.push((login.real.clone(), why.to_owned())),
-            Err(error) => kept.push((login.real.clone(), error.to_string())),
+            Ok(Outcome::Kept(why)) => unrenewed.push((login.real.clone(), why.to_owned())),
+            Err(error) => unrenewed.push((login.real.clone(), error.to_string())),
         }
     }
     if is_changed {
         // Without it, a later look finds that the user's file changed.
         let _ = state.write(dir);
     }
-    kept
+    unrenewed
 }
 
 /// Removes the files below a folder that are the user's own file of a login: a worker without
@@ -233,8 +235,8 @@ pub(super) fn remove_links(attempt: &Folder, folder: &Path) -> io::Result<()> {
     let metas = state.logins.iter().filter_map(|login| fs::metadata(&login.real).ok());
     let logins: BTreeSet<(u64, u64)> = metas.map(|meta| (meta.dev(), meta.ino())).collect();
     let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten() {
+    while let Some(current) = folders.pop() {
+        for entry in fs::read_dir(&current).into_iter().flatten() {
             let entry = entry?;
             let Ok(meta) = entry.metadata() else { continue };
             if meta.is_dir() {

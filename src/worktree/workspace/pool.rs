@@ -91,23 +91,22 @@ impl Pool {
         name: &str,
     ) -> Option<(Arc<Folder>, Arc<Pristine>)> {
         loop {
-            let (spare, path, from) = {
+            let (entry, path, from) = {
                 let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-                let is_wanted = |spare: &Spare| Arc::ptr_eq(&spare.pristine.base, base);
-                let at = inner.spent.iter().rposition(is_wanted)?;
-                let spare = inner.spent.remove(at);
+                let at = inner.spent.iter().rposition(|entry| Arc::ptr_eq(&entry.pristine.base, base))?;
+                let entry = inner.spent.remove(at);
                 let place = inner.place.as_ref()?;
-                (spare, place.path.clone(), place.folder.again().ok()?)
+                (entry, place.path.clone(), place.folder.again().ok()?)
             };
-            let path = path.join(&spare.name);
-            let Spare { name: old, folder, pristine, .. } = spare;
+            let path = path.join(&entry.name);
+            let Spare { name: old, folder, pristine, .. } = entry;
             let restored = Arc::into_inner(pristine).and_then(|mut pristine| {
                 pristine.restore(host, &folder, &path, refs).ok()?;
                 from.move_to(&old, to, name).ok()?;
                 Some(Arc::new(pristine))
             });
             match restored {
-                Some(pristine) => return Some((folder, pristine)),
+                Some(prepared) => return Some((folder, prepared)),
                 // Remains are removed with the pool, or `clean` reports them.
                 None => drop(folder.empty().and_then(|()| from.remove(&old))),
             }
@@ -137,7 +136,7 @@ pub struct PoolPlace {
     /// Its folder.
     pub path: PathBuf,
     /// True if its driver lives.
-    pub held: bool,
+    pub is_locked: bool,
 }
 
 /// Lists the pools below a host's root, unordered.
@@ -150,8 +149,8 @@ pub fn pools(root: &Path) -> io::Result<Vec<PoolPlace>> {
     for entry in entries {
         let path = entry?.path();
         // A lock that we get is released at once.
-        let held = File::open(&path).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)));
-        found.push(PoolPlace { path, held });
+        let is_locked = File::open(&path).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)));
+        found.push(PoolPlace { path, is_locked });
     }
     Ok(found)
 }

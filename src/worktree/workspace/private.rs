@@ -30,8 +30,8 @@ pub(super) struct Private {
 
 impl Private {
     /// Returns the private folder for the attempt folder `attempt`; the same in every process.
-    pub(super) fn of(host: &Host, attempt: &Path) -> Self {
-        let name = Digest::of(attempt.as_os_str().as_encoded_bytes()).hex()[..12].to_owned();
+    pub(super) fn new(host: &Host, attempt: &Path) -> Self {
+        let name = Digest::compute(attempt.as_os_str().as_encoded_bytes()).hex()[..12].to_owned();
         Self { root: host.settings.private.clone(), name }
     }
 
@@ -71,10 +71,10 @@ impl Private {
     /// Returns the folder for writes to the user's caches. It is outside of the granted folder:
     /// only the kernel may write to the parts of an overlay.
     pub(super) fn caches(&self) -> PathBuf {
-        self.root.join(self.beside())
+        self.root.join(self.caches_name())
     }
 
-    fn beside(&self) -> String {
+    fn caches_name(&self) -> String {
         format!("{}.caches", self.name)
     }
 
@@ -85,28 +85,28 @@ impl Private {
 
     /// Moves it aside, so that a check gets another one at its path.
     pub(super) fn move_aside(&self) -> Result<(), Error> {
-        self.aside().remove_own()?;
-        self.move_to(&self.aside())
+        self.moved_away().remove_own()?;
+        self.move_to(&self.moved_away())
     }
 
     /// Replaces it by the one that was moved aside, if there is one.
     pub(super) fn move_back(&self) -> Result<(), Error> {
-        if !Folder::open(&self.root).is_ok_and(|root| root.has(&self.aside().name)) {
+        if !Folder::open(&self.root).is_ok_and(|root| root.has(&self.moved_away().name)) {
             return Ok(());
         }
         self.remove_own()?;
-        self.aside().move_to(self)
+        self.moved_away().move_to(self)
     }
 
-    fn aside(&self) -> Self {
+    fn moved_away(&self) -> Self {
         Self { root: self.root.clone(), name: format!("{}.worker", self.name) }
     }
 
     fn move_to(&self, to: &Self) -> Result<(), Error> {
         let root = Folder::open(&self.root).map_err(Error::at(&self.root))?;
-        for (from, to) in [(&self.name, &to.name), (&self.beside(), &to.beside())] {
+        for (from, target) in [(&self.name, &to.name), (&self.caches_name(), &to.caches_name())] {
             if root.has(from) {
-                rustix::fs::renameat(&root, from, &root, to).map_err(|e| Error::io(&self.dir(), e.into()))?;
+                rustix::fs::renameat(&root, from, &root, target).map_err(|e| Error::io(&self.dir(), e.into()))?;
             }
         }
         Ok(())
@@ -114,7 +114,7 @@ impl Private {
 
     /// Removes it with everything in it, also if it was moved aside. Succeeds if it does not exist.
     pub(super) fn remove(&self) -> Result<(), Error> {
-        self.aside().remove_own()?;
+        self.moved_away().remove_own()?;
         self.remove_own()
     }
 
@@ -122,7 +122,7 @@ impl Private {
         match Folder::open(&self.root) {
             Ok(root) => {
                 root.remove(&self.name).map_err(Error::at(&self.dir()))?;
-                root.remove(&self.beside()).map_err(Error::at(&self.caches()))
+                root.remove(&self.caches_name()).map_err(Error::at(&self.caches()))
             }
             Err(error) if is_no_folder(&error) => Ok(()),
             Err(error) => Err(Error::io(&self.root, error)),

@@ -66,7 +66,7 @@ pub(crate) enum Node {
 /// The record of a folder with everything in it.
 #[derive(Debug)]
 pub(crate) struct Recorded {
-    pub(crate) seen: FileStatus,
+    pub(crate) status: FileStatus,
     pub(crate) nodes: BTreeMap<CString, Node>,
     /// True if it or anything below must be read again.
     pub(super) stale: bool,
@@ -78,27 +78,27 @@ impl Recorded {
         let mut nodes = BTreeMap::new();
         for name in names(dir)? {
             let name = name?;
-            let seen = read_status(dir, &name)?;
-            let node = if seen.is_folder() {
+            let status = read_status(dir, &name)?;
+            let node = if status.is_folder() {
                 Node::Folder(Self::read(open(dir, &name)?.as_fd())?)
             } else {
-                Node::File(Some(seen))
+                Node::File(Some(status))
             };
             nodes.insert(name, node);
         }
-        Ok(Self { seen: look_at(dir)?, nodes, stale: false })
+        Ok(Self { status: look_at(dir)?, nodes, stale: false })
     }
 
     /// Reads stale records again.
     pub(super) fn refresh(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
         for (name, node) in &mut self.nodes {
             match node {
-                Node::File(seen @ None) => *seen = Some(read_status(dir, name)?),
+                Node::File(status @ None) => *status = Some(read_status(dir, name)?),
                 Node::Folder(folder) if folder.stale => folder.refresh(open(dir, name)?.as_fd())?,
                 Node::File(Some(_)) | Node::Folder(_) => {}
             }
         }
-        self.seen = look_at(dir)?;
+        self.status = look_at(dir)?;
         self.stale = false;
         Ok(())
     }
@@ -106,10 +106,10 @@ impl Recorded {
     /// Returns the latest change time of anything in it.
     pub(super) fn newest(&self) -> (i64, u32) {
         let below = self.nodes.values().map(|node| match node {
-            Node::File(seen) => seen.map_or((0, 0), |seen| seen.changed),
+            Node::File(status) => status.map_or((0, 0), |status| status.changed),
             Node::Folder(folder) => folder.newest(),
         });
-        below.fold(self.seen.changed, Ord::max)
+        below.fold(self.status.changed, Ord::max)
     }
 }
 
@@ -179,10 +179,10 @@ pub(super) fn attributes(dir: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
     for name in names[..length].split_inclusive(|byte| *byte == 0) {
         let mut value = vec![0; 64 << 10];
         let name = CStr::from_bytes_with_nul(name).map_err(io::Error::other)?;
-        let length = rustix::fs::fgetxattr(dir, name, &mut *value)?;
+        let read_length = rustix::fs::fgetxattr(dir, name, &mut *value)?;
         all.extend_from_slice(name.to_bytes_with_nul());
-        all.extend_from_slice(&(length as u64).to_le_bytes());
-        all.extend_from_slice(&value[..length]);
+        all.extend_from_slice(&(read_length as u64).to_le_bytes());
+        all.extend_from_slice(&value[..read_length]);
     }
     Ok(all)
 }

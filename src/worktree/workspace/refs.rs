@@ -53,19 +53,18 @@ struct Content {
 impl Refs {
     /// Returns an empty set of refs.
     pub(crate) fn none() -> Self {
-        Self::of(&BTreeMap::new(), None)
+        Self::new(&BTreeMap::new(), None)
     }
 
     /// Reads the refs of a repository. Skips refs to missing objects, at which git would stop.
     pub(crate) fn read(store: &Store) -> Result<Self, Error> {
         packed::check(store).map_err(|e| Error::Refs(Box::new(e)))?;
         let repo = store.local();
-        let failed = |e: gix::Error| Error::Refs(Box::new(e));
         let mut found: BTreeMap<BString, (Target, Option<Oid>)> = BTreeMap::new();
-        let platform = repo.references().map_err(failed)?;
+        let platform = repo.references().map_err(|e| Error::Refs(Box::new(e)))?;
         for prefix in GIVEN {
             // git also skips unreadable refs.
-            for given in platform.prefixed(prefix).map_err(failed)?.filter_map(Result::ok) {
+            for given in platform.prefixed(prefix).map_err(|e| Error::Refs(Box::new(e)))?.filter_map(Result::ok) {
                 let target = given.inner.target;
                 let peeled = match &target {
                     Target::Object(id) if !repo.has_object(*id) => continue,
@@ -77,11 +76,11 @@ impl Refs {
                 found.insert(given.inner.name.as_bstr().to_owned(), (target, peeled));
             }
         }
-        let head = repo.head_name().map_err(failed)?.map(|name| name.as_bstr().to_owned());
-        Ok(Self::of(&found, head))
+        let head = repo.head_name().map_err(|e| Error::Refs(Box::new(e)))?.map(|name| name.as_bstr().to_owned());
+        Ok(Self::new(&found, head))
     }
 
-    fn of(found: &BTreeMap<BString, (Target, Option<Oid>)>, head: Option<BString>) -> Self {
+    fn new(found: &BTreeMap<BString, (Target, Option<Oid>)>, head: Option<BString>) -> Self {
         let (mut packed, mut symbolic) = (HEADER.to_vec(), Vec::new());
         let (mut tags, mut branches) = (Vec::new(), Vec::new());
         if let Some(name) = &head {
@@ -112,7 +111,7 @@ impl Refs {
             Some((Target::Object(id), _)) => Some((name.clone(), Oid(*id))),
             _ => None,
         });
-        let (tags, branches) = (Digest::of(&tags), Digest::of(&branches));
+        let (tags, branches) = (Digest::compute(&tags), Digest::compute(&branches));
         Self(Arc::new(Content { packed, symbolic, head, branch, tags, branches }))
     }
 

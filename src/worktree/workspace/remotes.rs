@@ -71,13 +71,13 @@ pub fn remotes_here(store: &Store) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for place in places {
         // In git's order of lookup.
-        let named = |suffix: &str| {
+        let with_suffix = |suffix: &str| {
             let mut path = place.clone().into_os_string();
             path.push(suffix);
             PathBuf::from(path)
         };
         let Some(remote) =
-            ["/.git", "", ".git/.git", ".git"].iter().find_map(|suffix| Store::open(&named(suffix)).ok())
+            ["/.git", "", ".git/.git", ".git"].iter().find_map(|suffix| Store::open(&with_suffix(suffix)).ok())
         else {
             continue;
         };
@@ -94,16 +94,19 @@ pub fn remotes_here(store: &Store) -> Vec<PathBuf> {
 /// Returns true if all sections, keys and values of a configuration are free of credentials.
 fn is_clean(text: &[u8]) -> bool {
     let Ok(file) = File::from_bytes_no_includes(text, Metadata::api(), init::Options::default()) else { return false };
-    let is_known = |section: &SectionRef<'_>| {
-        let name = section.header().name().to_str_lossy().to_ascii_lowercase();
-        let mut keys = section.value_names();
-        HARMLESS.contains(&name.as_str()) && keys.all(|key| !PROGRAMS.contains(&key.to_ascii_lowercase().as_str()))
-    };
-    let all_plain = |section: &SectionRef<'_>| {
-        section.value_names().flat_map(|key| section.values(&key)).all(|value| is_plain(&value))
-    };
     credential::find_eagerly(text).is_empty()
-        && file.sections().all(|section| is_known(&section) && all_plain(&section))
+        && file.sections().all(|section| has_known_keys(&section) && has_plain_values(&section))
+}
+
+fn has_plain_values(section: &SectionRef<'_>) -> bool {
+    section.value_names().flat_map(|key| section.values(&key)).all(|value| is_plain(&value))
+}
+
+/// Returns true for a section with harmless keys only.
+fn has_known_keys(section: &SectionRef<'_>) -> bool {
+    let name = section.header().name().to_str_lossy().to_ascii_lowercase();
+    let mut keys = section.value_names();
+    HARMLESS.contains(&name.as_str()) && keys.all(|key| !PROGRAMS.contains(&key.to_ascii_lowercase().as_str()))
 }
 
 /// Returns true for the scopes of the repository's own settings.
@@ -249,7 +252,11 @@ mod tests {
             ("https://example.com/glpat-0123456789abcdefghij/a", None),
         ] {
             let found = shareable(&url.into(), Path::new("/top"));
-            assert_eq!(found.as_ref().map(|url| url.to_str_lossy().into_owned()).as_deref(), expected, "{url}");
+            assert_eq!(
+                found.as_ref().map(|found_url| found_url.to_str_lossy().into_owned()).as_deref(),
+                expected,
+                "{url}"
+            );
         }
     }
 }

@@ -44,7 +44,7 @@ pub(super) struct Pristine {
 
 impl Pristine {
     /// Records a freshly filled folder, or returns `None` if later changes could be invisible.
-    pub(super) fn of(folder: &Folder, base: &Arc<Base>, index: Index) -> io::Result<(Option<Self>, Arc<Index>)> {
+    pub(super) fn record(folder: &Folder, base: &Arc<Base>, index: Index) -> io::Result<(Option<Self>, Arc<Index>)> {
         let fd = folder.as_fd();
         if !record::is_kept(fd) {
             return Ok((None, Arc::new(index)));
@@ -53,8 +53,8 @@ impl Pristine {
         let attributes = record::attributes(fd)?;
         let mut pristine = Self { base: Arc::clone(base), recorded, attributes, index: Arc::new(index) };
         pristine.stamp(fd)?;
-        let index = Arc::clone(&pristine.index);
-        Ok((Some(pristine), index))
+        let own_index = Arc::clone(&pristine.index);
+        Ok((Some(pristine), own_index))
     }
 
     /// Returns our index.
@@ -97,20 +97,22 @@ impl Pristine {
     /// a recorded time.
     fn stamp(&mut self, folder: BorrowedFd<'_>) -> io::Result<()> {
         let newest = self.recorded.newest();
-        let now = || Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
-        let times = Timestamps { last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT }, last_modification: now() };
+        let times = Timestamps {
+            last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
+            last_modification: Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
+        };
         let mut patience = CLOCK;
-        let seen = loop {
+        let status = loop {
             rustix::fs::utimensat(folder, STAMP, &times, AtFlags::SYMLINK_NOFOLLOW)?;
-            let seen = record::read_status(folder, STAMP)?;
-            if seen.changed > newest {
-                break seen;
+            let status = record::read_status(folder, STAMP)?;
+            if status.changed > newest {
+                break status;
             }
             patience = patience.checked_sub(PAUSE).ok_or(io::ErrorKind::TimedOut)?;
             std::thread::sleep(PAUSE);
         };
-        self.recorded.nodes.insert(STAMP.to_owned(), Node::File(Some(seen)));
-        let (seconds, nanoseconds) = seen.changed;
+        self.recorded.nodes.insert(STAMP.to_owned(), Node::File(Some(status)));
+        let (seconds, nanoseconds) = status.changed;
         let since = Duration::new(u64::try_from(seconds).map_err(io::Error::other)?, nanoseconds);
         let written = SystemTime::UNIX_EPOCH + since;
         self.index = Arc::new(Index { written, ..Index::clone(&self.index) });
@@ -150,13 +152,13 @@ impl Found<'_> {
         top: bool,
         path: &mut Vec<u8>,
     ) -> Result<(), Spoilt> {
-        let seen = record::look_at(dir)?;
-        if !seen.is_same_folder(&known.seen) {
+        let status = record::look_at(dir)?;
+        if !status.is_same_folder(&known.status) {
             return Err(Spoilt);
         }
         // We moved the attempt's folder itself and added files.
-        if top || !seen.has_same_entries(&known.seen) {
-            if record::attributes(dir)? != self.attributes || seen.is_bloated(&known.seen) {
+        if top || !status.has_same_entries(&known.status) {
+            if record::attributes(dir)? != self.attributes || status.is_bloated(&known.status) {
                 return Err(Spoilt);
             }
             for name in record::names(dir)? {
@@ -172,7 +174,7 @@ impl Found<'_> {
             path.extend_from_slice(name.to_bytes());
             match node {
                 Node::File(was) => {
-                    let same = was.is_some_and(|was| record::read_status(dir, name).is_ok_and(|seen| seen == was));
+                    let same = was.is_some_and(|was| record::read_status(dir, name).is_ok_and(|now| now == was));
                     if !same {
                         removal::remove(dir, name)?;
                         self.broken.insert(path.strip_prefix(b"tree/").ok_or(Spoilt)?.into());

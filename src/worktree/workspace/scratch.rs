@@ -45,8 +45,8 @@ impl Workspace {
             for name in SOCKETS {
                 let folder = self.tmp().join(name);
                 let made = fs::create_dir(&folder);
-                let open = || fs::set_permissions(&folder, fs::Permissions::from_mode(EVERYBODYS));
-                made.and_then(|()| open()).map_err(Error::at(&folder))?;
+                made.and_then(|()| fs::set_permissions(&folder, fs::Permissions::from_mode(EVERYBODYS)))
+                    .map_err(Error::at(&folder))?;
             }
         }
         Ok(remarks)

@@ -34,8 +34,8 @@ pub(super) fn apply(host: &Host, index: &mut gix::index::State) -> Result<Option
     let inside = rules.run().map_err(|error| Error::Sparse(Box::new(error)))?;
     let inside: std::collections::BTreeSet<&BStr> = inside.split(|byte| *byte == 0).map(ByteSlice::as_bstr).collect();
     let outside: Vec<bool> = index.entries().iter().map(|entry| !inside.contains(entry.path(index))).collect();
-    for (entry, outside) in index.entries_mut().iter_mut().zip(outside) {
-        if outside && entry.mode != Mode::COMMIT {
+    for (entry, is_outside) in index.entries_mut().iter_mut().zip(outside) {
+        if is_outside && entry.mode != Mode::COMMIT {
             entry.flags |= Flags::SKIP_WORKTREE | Flags::EXTENDED;
         }
     }

@@ -35,18 +35,21 @@ impl Submodule {
             return Ok(Vec::new());
         }
         let names = names(host, commit)?;
-        let find = |(path, at): &(BString, Oid)| {
-            let missing = || Error::Submodule(path.to_string(), *at);
-            let name = names.iter().find(|(_, known)| known == path).map(|(name, _)| name.as_str());
-            let mut found = git_dirs(host, name, path).into_iter().filter_map(|dir| Store::open(&dir).ok());
-            let store = found.find(|store| store.contains(*at)).ok_or_else(missing)?;
-            annex::refuse(&store, *at)?;
-            let checkout = Checkout::read(&store, *at, host.settings.lfs).map_err(|_| missing())?;
-            let capture = Arc::new(GitDir::for_submodule(host, &store, *at)?);
-            let worker = GitDir::for_worker_in_submodule(host, &store, *at)?;
-            Ok(Self { path: path.clone(), store, capture, worker, checkout })
-        };
-        links.iter().map(find).collect()
+        links
+            .iter()
+            .map(|(path, at)| {
+                let name = names.iter().find(|(_, known)| known == path).map(|(name, _)| name.as_str());
+                let mut found = git_dirs(host, name, path).into_iter().filter_map(|dir| Store::open(&dir).ok());
+                let store =
+                    found.find(|store| store.contains(*at)).ok_or_else(|| Error::Submodule(path.to_string(), *at))?;
+                annex::refuse(&store, *at)?;
+                let checkout = Checkout::read(&store, *at, host.settings.lfs)
+                    .map_err(|_| Error::Submodule(path.to_string(), *at))?;
+                let capture = Arc::new(GitDir::for_submodule(host, &store, *at)?);
+                let worker = GitDir::for_worker_in_submodule(host, &store, *at)?;
+                Ok(Self { path: path.clone(), store, capture, worker, checkout })
+            })
+            .collect()
     }
 
     /// Returns its index.
@@ -119,8 +122,9 @@ pub fn object_dirs(store: &Store) -> Vec<PathBuf> {
 /// Returns candidates for a submodule's git directory, the usual place first. Skips a name that
 /// leads elsewhere, which the base controls.
 fn git_dirs(host: &Host, name: Option<&str>, path: &BString) -> Vec<PathBuf> {
-    let plain = |text: &str| FilePath::parse(text).is_ok();
-    let modules = name.filter(|name| plain(name)).map(|name| host.store.common_dir().join("modules").join(name));
+    let modules = name
+        .filter(|name| FilePath::parse(name).is_ok())
+        .map(|name| host.store.common_dir().join("modules").join(name));
     modules.into_iter().chain(own_git_dir(&host.store, path)).collect()
 }
 
@@ -133,17 +137,17 @@ fn own_git_dir(store: &Store, path: &BString) -> Option<PathBuf> {
 /// Returns the names and paths in the commit's `.gitmodules`.
 fn names(host: &Host, commit: Oid) -> Result<Vec<(String, BString)>, Error> {
     let blob = format!("--blob={commit}:.gitmodules");
-    let asked = host.store.git().args(["config", "-z", &blob, "--get-regexp", "^submodule\\..*\\.path$"]).run();
-    let said = match asked {
-        Ok(said) => said,
+    let result = host.store.git().args(["config", "-z", &blob, "--get-regexp", "^submodule\\..*\\.path$"]).run();
+    let output = match result {
+        Ok(output) => output,
         // There is no such file, or it is empty.
         Err(program::Error::Failed { .. }) => Vec::new(),
         Err(error) => return Err(Error::Modules(Box::new(error))),
     };
-    let lines = said.split(|byte| *byte == 0).filter_map(|line| line.split_once_str("\n"));
-    let named = lines.filter_map(|(key, path)| {
+    let lines = output.split(|byte| *byte == 0).filter_map(|line| line.split_once_str("\n"));
+    let pairs = lines.filter_map(|(key, path)| {
         let name = key.to_str().ok()?.strip_prefix("submodule.")?.strip_suffix(".path")?;
         Some((name.to_owned(), BString::from(path)))
     });
-    Ok(named.collect())
+    Ok(pairs.collect())
 }

@@ -31,7 +31,7 @@ fn fresh() -> RunState {
         { "id": "a", "executor": "command", "inputs": { "command": ["true"] } }] });
     let plan = git_handoff::plan::parse(plan.to_string().as_bytes()).unwrap();
     let submitted = RunSubmitted {
-        plan: Product::of(b"plan", gix::hash::Kind::Sha1).unwrap(),
+        plan: Product::from_bytes(b"plan", gix::hash::Kind::Sha1).unwrap(),
         artifacts: BTreeMap::new(),
         rules: None,
         pipelines: BTreeMap::new(),
@@ -56,7 +56,7 @@ fn write(state: &mut RunState, document: &str, text: &str) {
         name: name(document),
         revision: latest.map_or(1, |(number, _)| number + 1),
         schema: None,
-        sha256: Digest::of(text.as_bytes()),
+        sha256: Digest::compute(text.as_bytes()),
         oid: oid(),
         size: text.len() as u64,
         previous: latest.map(|(_, digest)| digest),
@@ -72,7 +72,7 @@ fn coordinate(state: &mut RunState, order: &[usize]) -> usize {
     for at in order {
         let rule = state.rules[*at].clone();
         let read = |_: &_, revision: &git_handoff::model::document::Revision| {
-            let text = TEXTS.into_iter().find(|text| Digest::of(text.as_bytes()) == revision.product.sha256);
+            let text = TEXTS.into_iter().find(|text| Digest::compute(text.as_bytes()) == revision.product.sha256);
             Ok::<_, Infallible>(text.unwrap().as_bytes().to_vec())
         };
         let judged = judge::judge(state, &rule, read).unwrap();
@@ -81,7 +81,7 @@ fn coordinate(state: &mut RunState, order: &[usize]) -> usize {
         assert_eq!(acts, judged.act.filter(|_| fires), "what is explained is what is done");
         if let Some(Act::Create(items)) = acts {
             created += items.len();
-            let event = RunExtended::of(Cause::Rule(rule.id().clone()), &items, gix::hash::Kind::Sha1).unwrap();
+            let event = RunExtended::new(Cause::Rule(rule.id().clone()), &items, gix::hash::Kind::Sha1).unwrap();
             state.extend(&event, items).unwrap();
         }
     }

@@ -140,7 +140,7 @@ fn rules_of_a_queue_are_validated_too() {
 fn holds(document: &str, pointer: &str, op: &str, value: &Value) -> bool {
     let condition = json!({ "document": "d", "pointer": pointer, "op": op, "value": value });
     let rule = parsed(&rule("p", &json!({ "if": [condition] })));
-    let read = |_: &_| Ok::<_, Infallible>(Arc::new(Values::of(Some(document.as_bytes()), [pointer].into_iter())));
+    let read = |_: &_| Ok::<_, Infallible>(Arc::new(Values::read(Some(document.as_bytes()), [pointer].into_iter())));
     rule.checks(&document_states(&[("d", document)]), read).unwrap().iter().all(|check| check.holds)
 }
 
@@ -189,7 +189,7 @@ fn incomparable_values_do_not_match() {
     let large = parsed(&rule("p", &json!({ "if": [{ "document": "d", "pointer": "", "op": "==", "value": 1 }] })));
     let checks = large
         .checks(&document_states(&[("d", "1")]), |_: &_| {
-            Ok::<_, Infallible>(Arc::new(Values::of(None, [""].into_iter())))
+            Ok::<_, Infallible>(Arc::new(Values::read(None, [""].into_iter())))
         })
         .unwrap();
     assert!(!checks[0].holds, "{checks:?}");

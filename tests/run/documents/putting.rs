@@ -139,7 +139,7 @@ fn a_dispatch_that_lost_a_race_does_not_consume_an_older_revision() {
     let key = FilePath::parse("n").unwrap();
     let need: Need = serde_json::from_value(reader["needs"]["n"].clone()).unwrap();
     let fired = |bytes: &[u8]| {
-        let input = InputRef { from: need.from.clone(), select: need.select.clone(), digest: Digest::of(bytes) };
+        let input = InputRef { from: need.from.clone(), select: need.select.clone(), digest: Digest::compute(bytes) };
         let manifest = writer.store.named(b"manifest").unwrap();
         let refs = BTreeMap::from([(key.clone(), input)]);
         let fired = ItemFired::new("a".parse().unwrap(), 1, manifest, refs);
@@ -147,9 +147,9 @@ fn a_dispatch_that_lost_a_race_does_not_consume_an_older_revision() {
     };
     let write = |builder: &mut OpenRun, bytes: &[u8], schema: Option<&str>| {
         let oid = writer.store.write_blob(bytes).unwrap();
-        let product = Product { sha256: Digest::of(bytes), oid, size: bytes.len() as u64 };
+        let product = Product { sha256: Digest::compute(bytes), oid, size: bytes.len() as u64 };
         let schema = schema.map(|schema| schema.parse().unwrap());
-        let put = Put { name: key.clone(), product, schema: None, instead_of: None, said: None };
+        let put = Put { name: key.clone(), product, schema: None, instead_of: None, statement: None };
         let known = schema.iter().map(|schema: &git_handoff::model::schema::Schema| (schema.clone(), json!({})));
         let schemas: Schemas = known.collect();
         revisions::put(builder, &Put { schema: schema.clone(), ..put }, &schemas).unwrap()
@@ -160,7 +160,7 @@ fn a_dispatch_that_lost_a_race_does_not_consume_an_older_revision() {
     for (bytes, schema) in [(&br#"{"score":2}"#[..], Some("score@1")), (br#"{"score":2}"#, None)] {
         let before = driver.state.documents.latest(&key).unwrap().product.sha256;
         write(&mut other, bytes, schema);
-        let stale = if before == Digest::of(bytes) { bytes } else { br#"{"score":1}"# };
+        let stale = if before == Digest::compute(bytes) { bytes } else { br#"{"score":1}"# };
         assert!(driver.record(&fired(stale)).unwrap().is_empty());
         assert_eq!(driver.state.items.first().unwrap().phase, Phase::Waiting);
     }

@@ -86,7 +86,7 @@ impl Entry {
 }
 
 fn driver(id: Option<Id>) -> Option<DriverId> {
-    id.map(|id| DriverId::of([id; 16]))
+    id.map(|id| DriverId::from_random([id; 16]))
 }
 
 impl Act {
@@ -114,7 +114,7 @@ impl Act {
             }
             Self::Dismiss(key) => Event::RunDismissed(RunDismissed { key: (*key).to_owned() }),
             Self::Fire(attempt, by) => {
-                let manifest = git_handoff::model::entry::Product::of(b"{}", gix::hash::Kind::Sha1).unwrap();
+                let manifest = git_handoff::model::entry::Product::from_bytes(b"{}", gix::hash::Kind::Sha1).unwrap();
                 let fired = ItemFired::new(name(attempt.item), attempt.number, manifest, BTreeMap::new());
                 Event::ItemFired(ItemFired { driver: driver(*by), ..fired })
             }
@@ -131,7 +131,7 @@ impl Act {
             Self::Skip(attempt) => Event::ItemSkipped(drop(attempt)),
             Self::Cancel(attempt) => Event::ItemCancelled(drop(attempt)),
             Self::Close => Event::RunClosed(RunEnded { reason: "closed".to_owned() }),
-            Self::Seal => Event::RunSealed(RunSealed { root: Digest::of(b"root"), stopped: BTreeMap::new() }),
+            Self::Seal => Event::RunSealed(RunSealed { root: Digest::compute(b"root"), stopped: BTreeMap::new() }),
         }
     }
 }

@@ -536,7 +536,7 @@ impl World {
     fn compare(&mut self, at: usize) {
         let by_holder = self.design.has(Rule::StartsByHolder);
         let driver = &self.drivers[at];
-        let (id, key, state) = (DriverId::of([driver.id; 16]), driver.key, &driver.state);
+        let (id, key, state) = (DriverId::from_random([driver.id; 16]), driver.key, &driver.state);
         let holds = |attempt: &Attempt| {
             let place = state.graph.position(&name(attempt.item)).expect("the plan has it");
             let item = &state.items[place];
@@ -656,7 +656,7 @@ impl World {
             let folded = &self.state.items[place];
             let holder = folded.holder.as_ref().map(|holder| holder.driver.clone());
             let dispatcher = self.state.keys.dispatcher(&name(at));
-            let expected = item.holder.map(|(id, _)| DriverId::of([id; 16]));
+            let expected = item.holder.map(|(id, _)| DriverId::from_random([id; 16]));
             let all = (folded.phase, folded.attempts, holder, dispatcher);
             assert_eq!(all, (item.phase, item.attempts, expected, item.holder.map(|(_, key)| key)), "i{at}");
             assert_eq!(item.holder.is_some(), item.phase == Phase::Running, "i{at} has one holder while it runs");

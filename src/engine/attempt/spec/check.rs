@@ -38,7 +38,7 @@ impl AttemptSpec {
 
     /// Returns the digest of its canonical form.
     pub fn digest(&self) -> Result<Digest, Error> {
-        Ok(Digest::of(&self.document()?))
+        Ok(Digest::compute(&self.document()?))
     }
 
     /// Returns the confinement that its policy means on this machine.
@@ -48,7 +48,7 @@ impl AttemptSpec {
 
     /// Fails unless the manifest is the claimed one and describes what this spec would run here.
     pub(in crate::engine) fn check(&self, handles: &Handles, by: Option<&Confinement>) -> Result<(), Error> {
-        let sealed = Digest::of(&self.manifest.canonical());
+        let sealed = Digest::compute(&self.manifest.canonical());
         if sealed != self.claim {
             return Err(Error::Claim { manifest: sealed, claim: self.claim });
         }

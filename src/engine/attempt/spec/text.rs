@@ -6,11 +6,13 @@ use std::ffi::OsString;
 use serde::{Deserialize as _, Deserializer, Serializer, ser};
 
 pub(super) fn serialize<S: Serializer>(all: &BTreeMap<String, OsString>, to: S) -> Result<S::Ok, S::Error> {
-    let text = |(name, value): (_, &OsString)| match value.to_str() {
-        Some(value) => Ok((name, value.to_owned())),
-        None => Err(ser::Error::custom(format!("the variable {name} is not UTF-8"))),
-    };
-    let all: BTreeMap<&String, String> = all.iter().map(text).collect::<Result<_, S::Error>>()?;
+    let all: BTreeMap<&String, String> = all
+        .iter()
+        .map(|(name, value)| match value.to_str() {
+            Some(value) => Ok((name, value.to_owned())),
+            None => Err(ser::Error::custom(format!("the variable {name} is not UTF-8"))),
+        })
+        .collect::<Result<_, S::Error>>()?;
     to.collect_map(all)
 }
 

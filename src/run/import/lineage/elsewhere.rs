@@ -27,14 +27,15 @@ impl<E: From<Error>> Walk<'_, E> {
             let Source::Elsewhere(from) = &input.from else { continue };
             let evidence = self.evidence(run, &from.import(&input.select))?;
             let mut steps = match (from, evidence) {
-                (Elsewhere::Item { item, .. }, Evidence::Proof(proof)) => {
+                (Elsewhere::Item { item: producer, .. }, Evidence::Proof(proof)) => {
                     let root = RunRoot { run: proof.run, root: proof.root, entries: None };
-                    vec![self.step_to(root, item.clone(), depth, Kind::Imported)?]
+                    vec![self.step_to(root, producer.clone(), depth, Kind::Imported)?]
                 }
                 (Elsewhere::Checkpoint { remote, thread, .. }, Evidence::Commits(commits)) => {
                     let consumer = self.runs[run].run.run.clone();
-                    let from = Consumed { remote: remote.as_ref(), thread, commits: &commits, consumer, depth };
-                    self.threads.origins(self.repository, &from)?
+                    let from_consumed =
+                        Consumed { remote: remote.as_ref(), thread, commits: &commits, consumer, depth };
+                    self.threads.origins(self.repository, &from_consumed)?
                 }
                 // No run with such evidence passes the gate.
                 _ => continue,
@@ -52,10 +53,9 @@ impl<E: From<Error>> Walk<'_, E> {
     /// Reads the evidence for an import of a run.
     fn evidence(&self, run: usize, name: &str) -> Result<Evidence, Error> {
         let store = &self.repository.store;
-        let none = || Error::NoEvidence(name.to_owned());
         let run = &self.runs[run].run;
-        let import = run.state.submitted.imports.get(name).ok_or_else(none)?;
-        Evidence::parse(&run.blob(&import.evidence).read(store)?).ok_or_else(none)
+        let import = run.state.submitted.imports.get(name).ok_or_else(|| Error::NoEvidence(name.to_owned()))?;
+        Evidence::parse(&run.blob(&import.evidence).read(store)?).ok_or_else(|| Error::NoEvidence(name.to_owned()))
     }
 }
 
@@ -67,6 +67,15 @@ struct Consumed<'a> {
     commits: &'a [String],
     consumer: RunId,
     depth: usize,
+}
+
+impl Consumed<'_> {
+    /// Returns the step to a checkpoint.
+    fn step(&self, depth: usize, thread: &ThreadId, id: &CheckpointId, by: String) -> Next {
+        let leaf = leaf(depth, Kind::Checkpoint, self.consumer.clone());
+        let step = Step { thread: Some(thread.clone()), checkpoint: Some(id.clone()), by: Some(by), ..leaf };
+        Next { step, run: None }
+    }
 }
 
 /// The threads on the way, each verified once.
@@ -83,20 +92,10 @@ impl Threads {
     /// they are here.
     fn origins(&mut self, repository: &Repository, from: &Consumed<'_>) -> Result<Vec<Next>, Error> {
         let Consumed { remote, thread, depth, .. } = *from;
-        let none = || Error::NoEvidence(thread.to_string());
-        let [commit] = from.commits else { return Err(none()) };
-        let decoded = codec::decode(commit.as_bytes()).map_err(|_| none())?;
+        let [commit] = from.commits else { return Err(Error::NoEvidence(thread.to_string())) };
+        let decoded = codec::decode(commit.as_bytes()).map_err(|_| Error::NoEvidence(thread.to_string()))?;
         let id = CheckpointId::new(decoded.entry.seq, decoded.hash);
-        let step = |depth, thread: &ThreadId, id: &CheckpointId, by: String| Next {
-            step: Step {
-                thread: Some(thread.clone()),
-                checkpoint: Some(id.clone()),
-                by: Some(by),
-                ..leaf(depth, Kind::Checkpoint, from.consumer.clone())
-            },
-            run: None,
-        };
-        let mut steps = vec![step(depth, thread, &id, decoded.entry.actor.clone())];
+        let mut steps = vec![from.step(depth, thread, &id, decoded.entry.actor.clone())];
         if let Some(tie) = decoded.entry.event.tied_run() {
             steps.push(Next { step: leaf(depth + 1, Kind::Tied, tie.id.clone()), run: None });
         }
@@ -110,7 +109,7 @@ impl Threads {
             let further = sound.lineage.iter().enumerate();
             steps.extend(further.map(|(nth, ancestor)| {
                 let source = &ancestor.source;
-                step(depth + 1 + nth, &source.thread, &source.checkpoint, ancestor.signer.fingerprint.clone())
+                from.step(depth + 1 + nth, &source.thread, &source.checkpoint, ancestor.signer.fingerprint.clone())
             }));
         }
         Ok(steps)

@@ -47,21 +47,22 @@ impl OpenRun {
 /// Returns the items whose attempts were ended by others than their drivers, and whose locks no
 /// driver has taken since.
 fn cut<'a>(events: impl Iterator<Item = &'a Event>, graph: &Graph, predecessors: &[DriverId]) -> Vec<ItemIndex> {
-    let locks = |at| &graph.item(at).resource_locks;
-    let (mut held, mut cut) = (BTreeMap::new(), Vec::new());
+    let (mut holders, mut cut) = (BTreeMap::new(), Vec::new());
     for event in events {
         let Some(at) = event.item().and_then(|(item, _)| graph.position(item)) else { continue };
         match event {
             Event::ItemFired(e) => {
                 // Its driver waited for the lock.
-                cut.retain(|cut| !locks(*cut).iter().any(|lock| locks(at).contains(lock)));
-                held.insert(at, e.driver.as_ref());
+                cut.retain(|cut| {
+                    !graph.item(*cut).resource_locks.iter().any(|lock| graph.item(at).resource_locks.contains(lock))
+                });
+                holders.insert(at, e.driver.as_ref());
             }
             _ if ended_by_others(event).is_some() => {
-                let holder = held.remove(&at).flatten();
+                let holder = holders.remove(&at).flatten();
                 cut.extend(holder.filter(|holder| !predecessors.contains(holder)).map(|_| at));
             }
-            _ => drop(held.remove(&at)),
+            _ => drop(holders.remove(&at)),
         }
     }
     cut

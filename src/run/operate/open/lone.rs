@@ -24,11 +24,13 @@ impl OpenRun {
     pub fn lone_drivers(&self) -> Result<Vec<LoneDriver>, Error> {
         let (store, run, folder) = (&self.writer.store, &self.run, format::driver_refs(&self.run));
         let judge = Judge { store, run, first: self.first, state: &self.state };
-        let lone = |(name, beat): (String, Oid)| {
-            let id = DriverId::parse(name.strip_prefix(&folder)?)?;
-            let sign = judge.sign(&id, beat).filter(|sign| sign.beat.alone)?;
-            Some(LoneDriver { id, host: sign.beat.host, beat })
-        };
-        Ok(refs::list(store, &folder)?.into_iter().filter_map(lone).collect())
+        Ok(refs::list(store, &folder)?
+            .into_iter()
+            .filter_map(|(name, beat)| {
+                let id = DriverId::parse(name.strip_prefix(&folder)?)?;
+                let sign = judge.sign(&id, beat).filter(|sign| sign.beat.alone)?;
+                Some(LoneDriver { id, host: sign.beat.host, beat })
+            })
+            .collect())
     }
 }

@@ -20,7 +20,7 @@ impl OpenRun {
     /// of the head, and nothing is staged.
     pub(super) fn push_drafts(&mut self, drafts: Vec<Draft>, more: &[Move]) -> Result<Option<Vec<Link>>, Error> {
         match self.writer.append(&self.head, drafts).and_then(Appended::place) {
-            Ok((kept, links)) => self.push_links(&kept, links, more),
+            Ok((guard, links)) => self.push_links(&guard, links, more),
             Err(error) => {
                 self.unstage();
                 Err(error.into())
@@ -31,7 +31,7 @@ impl OpenRun {
     /// Pushes entries that are written, as [`OpenRun::push_drafts`] does.
     pub(super) fn push_links(
         &mut self,
-        kept: &KeepGuard,
+        guard: &KeepGuard,
         links: Vec<Link>,
         more: &[Move],
     ) -> Result<Option<Vec<Link>>, Error> {
@@ -46,7 +46,7 @@ impl OpenRun {
         }
         if let Ok(Swap::Won) = answer {
             self.accept(&links);
-            self.move_ref(old, new, kept)?;
+            self.move_ref(old, new, guard)?;
             return Ok(Some(links));
         }
         self.unstage();

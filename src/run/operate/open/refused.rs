@@ -27,8 +27,8 @@ impl OpenRun {
             let again = refused.into_iter().map(|(new, _)| new).collect();
             refused = self.publish_alone(again, &mut links)?;
         }
-        let failed = |(new, why): (NewEntry, String)| if is_taken { failed_push(new, &why) } else { new };
-        let refused: Vec<NewEntry> = refused.into_iter().map(failed).collect();
+        let refused: Vec<NewEntry> =
+            refused.into_iter().map(|(new, reason)| if is_taken { failed_push(new, &reason) } else { new }).collect();
         self.apply(&refused, Applying::Kept)?;
         if !is_taken && self.has_staged() {
             return Err(Error::PushRefused { remote, why });
@@ -52,7 +52,8 @@ impl OpenRun {
                 Ok(None) => left.push_front(new),
                 Err(Error::PushRefused { why, .. }) => refused.push((new, why)),
                 Err(error) => {
-                    let unrecorded: Vec<_> = refused.into_iter().map(|(new, _)| new).chain([new]).chain(left).collect();
+                    let unrecorded: Vec<_> =
+                        refused.into_iter().map(|(entry, _)| entry).chain([new]).chain(left).collect();
                     self.apply(&unrecorded, Applying::Kept)?;
                     return Err(error);
                 }

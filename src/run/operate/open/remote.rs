@@ -110,7 +110,7 @@ impl OpenRun {
         let store = self.writer.store.clone();
         let remote = shared.via.tip().remote().to_owned();
         let read = shared.via.read(&store);
-        let RunRead { changed, is_gone, kept } = read.map_err(|error| match (error, self.head.commit) {
+        let RunRead { changed, is_gone, guard } = read.map_err(|error| match (error, self.head.commit) {
             (ReadError::Head { head: tip, why }, Some(good)) if tip != good => {
                 let limit = if matches!(why, remote::Error::TooLarge(..)) { " (handoff.maxFetchSize)" } else { "" };
                 let why = format!("{why}{limit}");
@@ -139,7 +139,7 @@ impl OpenRun {
             Err(why) => return self.judge_tip(known, tip, why),
         };
         self.fold_on(&further)?;
-        self.move_ref(local, tip, &kept)?;
+        self.move_ref(local, tip, &guard)?;
         Ok(further.into_iter().map(|one| one.commit).collect())
     }
 
@@ -275,7 +275,7 @@ impl OpenRun {
         let read = chain::read(&self.writer.store, &self.head.name)?;
         let (_, mut links) = read.ok_or_else(|| query::Error::Unknown(self.run.clone()))?;
         links.truncate(usize::try_from(self.head.entries).expect("a chain in memory has a length that fits"));
-        let view = view::of(&self.writer.store, &self.run, &self.head.name, links)?;
+        let view = view::from_links(&self.writer.store, &self.run, &self.head.name, links)?;
         (self.frontier, self.state) = (frontier(&view.links), view.state);
         if let (Some(shared), Some(keys)) = (&mut self.shared, keys) {
             self.state.keys = keys;

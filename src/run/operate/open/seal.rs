@@ -100,25 +100,25 @@ impl OpenRun {
         }
         let drafts = std::mem::take(&mut self.staged).drafts;
         let appended = self.writer.append(&self.head, drafts)?;
-        let Some(seal) = appended.links().last() else { return Ok(false) };
-        let record = self.seal_record(sealed, seal);
-        let (kept, links) = appended.place()?;
+        let Some(draft_seal) = appended.links().last() else { return Ok(false) };
+        let record = self.seal_record(sealed, draft_seal);
+        let (guard, links) = appended.place()?;
         let log = self.extend_log(record)?;
         let grown = &log.extension;
         let more = Move { name: grown.name.reference(), old: grown.old, new: Some(grown.head) };
-        let Some(links) = self.push_links(&kept, links, &[more])? else { return Ok(false) };
+        let Some(links) = self.push_links(&guard, links, &[more])? else { return Ok(false) };
         log.publish(&self.writer.store)?;
-        if let Some(seal) = links.last() {
-            self.log_seal(sealed, seal)?;
+        if let Some(placed_seal) = links.last() {
+            self.log_seal(sealed, placed_seal)?;
         }
         Ok(true)
     }
 
     /// Writes a record after the end of a public log of our key on the remote, or into a new one.
     fn extend_log(&self, record: LogRecorded) -> Result<SealLog, Error> {
-        let mut kept = KeepGuard::default();
+        let mut guard = KeepGuard::default();
         let known = match self.via().map(Via::tip) {
-            Some(tip) => self.log_there(tip, &record, &mut kept)?,
+            Some(tip) => self.log_there(tip, &record, &mut guard)?,
             None => None,
         };
         let is_adopted = match &known {
@@ -128,7 +128,7 @@ impl OpenRun {
         let event = log::Dated { at: self.writer.clock.now(), event: Event::LogRecorded(record) };
         let known = known.as_ref().map(|(name, head)| (name, *head));
         let extension = log::extend(&self.writer, known, vec![(self.run.clone().into(), event)])?;
-        Ok(SealLog { extension, is_adopted, _kept: kept })
+        Ok(SealLog { extension, is_adopted, _kept: guard })
     }
 
     /// Returns a public log of our key on the remote that can be continued, a log of this
@@ -137,15 +137,16 @@ impl OpenRun {
         &self,
         tip: &Tip,
         record: &LogRecorded,
-        kept: &mut KeepGuard,
+        guard: &mut KeepGuard,
     ) -> Result<Option<(LogName, Oid)>, Error> {
         let (store, key) = (&self.writer.store, record.log.as_str());
         let about = self.run.clone().into();
         let unreachable = |why| Error::Unreachable { remote: tip.remote().to_owned(), why: Box::new(why) };
-        let pattern = format!("{}.*", LogName::of(key).reference());
+        let pattern = format!("{}.*", LogName::from_fingerprint(key).reference());
         let listed = tip.list(&[&pattern]).map_err(unreachable)?;
-        let named = |name: &str| LogName::decode(name.strip_prefix(format::LOG_REFS)?);
-        let logs = listed.iter().filter_map(|(name, head)| Some((named(name)?, *head)));
+        let logs = listed
+            .iter()
+            .filter_map(|(name, head)| Some((LogName::decode(name.strip_prefix(format::LOG_REFS)?)?, *head)));
         let logs: Vec<(LogName, Oid)> = logs.filter(|(name, _)| name.key() == key).collect();
         for (name, head) in &logs {
             if refs::read(store, &name.reference())? == Some(*head) {
@@ -155,7 +156,7 @@ impl OpenRun {
         for (name, head) in logs {
             if !store.contains(head) {
                 match tip.fetch(&[head]) {
-                    Ok(fetched) => kept.join(fetched),
+                    Ok(fetched) => guard.join(fetched),
                     Err(why) if why.refuses_objects() => continue,
                     Err(why) => return Err(unreachable(why)),
                 }

@@ -73,14 +73,14 @@ struct Seen {
 
 struct Reader<'a> {
     view: &'a View,
-    seen: ItemVec<Seen>,
+    states: ItemVec<Seen>,
     attempts: Vec<Attempt<'a>>,
     waits: Vec<Wait>,
 }
 
 impl<'a> Reader<'a> {
     fn new(view: &'a View) -> Self {
-        Self { view, seen: view.state.items.map(|_| Seen::default()), attempts: Vec::new(), waits: Vec::new() }
+        Self { view, states: view.state.items.map(|_| Seen::default()), attempts: Vec::new(), waits: Vec::new() }
     }
 
     fn read(&mut self, link: &'a Link) {
@@ -89,12 +89,12 @@ impl<'a> Reader<'a> {
             Event::RunSubmitted(_) => {
                 for item in &self.view.plan.items {
                     let at = graph.position(&item.id);
-                    at.into_iter().for_each(|at| self.seen[at].free_since = Some(entry.at));
+                    at.into_iter().for_each(|at| self.states[at].free_since = Some(entry.at));
                 }
             }
             Event::RunExtended(e) => {
                 for at in e.items.keys().filter_map(|id| graph.position(id)) {
-                    self.seen[at].free_since = Some(entry.at);
+                    self.states[at].free_since = Some(entry.at);
                 }
             }
             Event::ItemFired(e) => {
@@ -112,19 +112,19 @@ impl<'a> Reader<'a> {
         let from = link.entry.at;
         self.wait(item, from);
         let on = self.view.state.graph.dependencies(item).iter();
-        let needs = on.filter_map(|on| self.seen[*on].result).collect();
-        self.seen[item].attempts += 1;
-        self.seen[item].running = Some(self.attempts.len());
+        let needs = on.filter_map(|on| self.states[*on].result).collect();
+        self.states[item].attempts += 1;
+        self.states[item].running = Some(self.attempts.len());
         self.attempts.push(Attempt { item, fired: link, ended: None, from, to: from, row: 0, needs });
     }
 
     /// Records how long an item was ready, if it was.
     fn wait(&mut self, item: ItemIndex, to: Moment) {
         let on = self.view.state.graph.dependencies(item).iter();
-        let done = on.map(|on| self.seen[*on].done_at).collect::<Option<Vec<_>>>();
-        let from = self.seen[item].free_since.into_iter().chain(done.into_iter().flatten()).max();
+        let done = on.map(|on| self.states[*on].done_at).collect::<Option<Vec<_>>>();
+        let from = self.states[item].free_since.into_iter().chain(done.into_iter().flatten()).max();
         if let Some(from) = from.filter(|from| *from < to) {
-            let attempt = self.seen[item].attempts + 1;
+            let attempt = self.states[item].attempts + 1;
             self.waits.push(Wait { item, from, to, row: 0, attempt, locks: BTreeMap::new() });
         }
     }
@@ -133,13 +133,13 @@ impl<'a> Reader<'a> {
         if matches!(entry.event, Event::ItemDecided(_)) && self.view.state.graph.item(item).is_for_people() {
             self.wait(item, entry.at);
         }
-        let seen = &mut self.seen[item];
-        if let Some(running) = seen.running.take() {
+        let state = &mut self.states[item];
+        if let Some(running) = state.running.take() {
             self.attempts[running].ended = Some(entry);
             self.attempts[running].to = entry.at;
-            seen.result = Some(running);
+            state.result = Some(running);
         }
-        seen.free_since = Some(match &entry.event {
+        state.free_since = Some(match &entry.event {
             Event::ItemRetried(e) | Event::ItemRequeued(e) => e.not_before.map_or(entry.at, |at| at.max(entry.at)),
             _ => entry.at,
         });
@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
             _ => false,
         };
         if is_done {
-            seen.done_at = Some(entry.at);
+            state.done_at = Some(entry.at);
         }
     }
 
@@ -158,10 +158,13 @@ impl<'a> Reader<'a> {
             attempt.to = now;
         }
         let state = &self.view.state;
-        let is_ready = |at: &ItemIndex| {
-            state.items[*at].phase == Phase::Waiting && state.blocked_by(*at).next().is_none() && !state.is_ended()
-        };
-        let ready: Vec<ItemIndex> = state.items.indices().filter(is_ready).collect();
+        let ready: Vec<ItemIndex> = state
+            .items
+            .indices()
+            .filter(|at| {
+                state.items[*at].phase == Phase::Waiting && state.blocked_by(*at).next().is_none() && !state.is_ended()
+            })
+            .collect();
         ready.into_iter().for_each(|at| self.wait(at, now));
         self.find_holders();
         assign_rows(&mut self.attempts, |attempt| (attempt.from, attempt.to), |attempt| &mut attempt.row);
@@ -180,9 +183,9 @@ impl<'a> Reader<'a> {
         }
         for wait in &mut self.waits {
             for lock in &graph.item(wait.item).resource_locks {
-                let held = holders.get(lock.as_str()).into_iter().flatten();
-                let mut held = held.filter(|a| a.item != wait.item && a.from < wait.to && wait.from < a.to);
-                if let Some(holder) = held.next() {
+                let candidates = holders.get(lock.as_str()).into_iter().flatten();
+                let mut candidates = candidates.filter(|a| a.item != wait.item && a.from < wait.to && wait.from < a.to);
+                if let Some(holder) = candidates.next() {
                     wait.locks.insert(lock.clone(), holder.item);
                 }
             }

@@ -89,7 +89,7 @@ pub(super) fn keep(store: &Store, subject: &Place, entries: Option<u64>, token: 
     retry::run(|| {
         let old = refs::read(store, &name)?;
         let mut batch = store.batch();
-        let file = format::stamp_name(entries, Digest::of(token));
+        let file = format::stamp_name(entries, Digest::compute(token));
         let tree = batch.edit_tree(old, &[(file, Edit::Bytes(token.to_vec()))])?;
         let _kept = batch.keep()?;
         match old {

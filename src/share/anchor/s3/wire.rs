@@ -78,7 +78,7 @@ impl Bucket<'_> {
         let mark = if query.is_empty() { "" } else { "?" };
         let target = format!("{}{mark}{}", encoded(object, b"/-._~"), query_text.join("&"));
         let (bytes, until) = put.unwrap_or_default();
-        let (digest, body) = (Digest::of(bytes), Base64::encode_string(bytes));
+        let (digest, body) = (Digest::compute(bytes), Base64::encode_string(bytes));
         let (sha256, checksum) = (digest.hex(), Base64::encode_string(digest.as_bytes()));
         let own = [("op", op), ("key", object), ("target", &target), ("sha256", &sha256)];
         let content = [("body", body.as_str()), ("checksum", &checksum), ("until", until)];

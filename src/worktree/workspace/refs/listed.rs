@@ -66,6 +66,6 @@ impl<'de> Deserialize<'de> for Refs {
         for (name, target) in &listed.symbolic {
             found.insert(full(name)?.into_inner(), (Target::Symbolic(full(target)?), None));
         }
-        Ok(Self::of(&found, listed.head.map(|head| full(&head)).transpose()?.map(FullName::into_inner)))
+        Ok(Self::new(&found, listed.head.map(|head| full(&head)).transpose()?.map(FullName::into_inner)))
     }
 }

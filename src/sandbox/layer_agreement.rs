@@ -140,7 +140,7 @@ mod tests {
         }
 
         fn gives_where(&self, more: &More, frozen: bool, expected: &[(&str, Access)], variables: &[(&str, String)]) {
-            let reach = Arc::new(ExecutorPolicy::of(&self.around(variables), more).unwrap());
+            let reach = Arc::new(ExecutorPolicy::new(&self.around(variables), more).unwrap());
             let bwrap = bubblewrap();
             let by = Confinement {
                 reach,
@@ -168,10 +168,10 @@ mod tests {
             let maps: Vec<Access> = paths.iter().map(|path| map(path)).collect();
             let landlocks = by_landlock(&policy.given, &paths);
             let mounts = by.instructions(&own, None).words.map(|words| by_mounts(&words, &paths));
-            for (at, (path, expected)) in table.iter().enumerate() {
+            for (at, (path, expected_access)) in table.iter().enumerate() {
                 let found = [Some(maps[at]), landlocks.as_ref().map(|it| it[at]), mounts.as_ref().map(|it| it[at])];
-                let equal = found.iter().flatten().all(|it| it == expected);
-                assert!(equal, "{}: {expected:?} expected; map, Landlock, mounts: {found:?}", path.display());
+                let equal = found.iter().flatten().all(|it| it == expected_access);
+                assert!(equal, "{}: {expected_access:?} expected; map, Landlock, mounts: {found:?}", path.display());
             }
         }
     }
@@ -213,13 +213,15 @@ mod tests {
 
     fn probe(command: &mut Command, paths: &[&Path]) -> std::io::Result<Vec<Access>> {
         let output = command.args(["-c", PROBE, "sh"]).args(paths).output()?;
-        let said = String::from_utf8(output.stdout).unwrap();
-        let access = |line| match line {
-            "w" => Write,
-            "r" => Read,
-            _ => Hidden,
-        };
-        let found: Vec<Access> = said.lines().map(access).collect();
+        let found: Vec<Access> = str::from_utf8(&output.stdout)
+            .unwrap()
+            .lines()
+            .map(|line| match line {
+                "w" => Write,
+                "r" => Read,
+                _ => Hidden,
+            })
+            .collect();
         assert_eq!(found.len(), paths.len(), "{}", String::from_utf8_lossy(&output.stderr));
         Ok(found)
     }
@@ -265,7 +267,7 @@ mod tests {
         let more = More {
             readable: readable.chain(below.map(|path| ground.at(path))).collect(),
             writable: ["home/.tool/state"].map(|path| ground.at(path)).into(),
-            named: vec![ground.at("beside/file")],
+            line_paths: vec![ground.at("beside/file")],
             ..More::default()
         };
         let given = [
@@ -350,7 +352,7 @@ mod tests {
         ];
         ground.gives_where(&More::default(), false, &with(&given), &variables);
         let readable = ["tools/config/master.key", "tools/state"].map(|path| ground.at(path)).into();
-        let named = More { readable, writable: vec![ground.at("cargo")], ..More::default() };
+        let more = More { readable, writable: vec![ground.at("cargo")], ..More::default() };
         let also = [
             given.as_slice(),
             &[
@@ -362,7 +364,7 @@ mod tests {
             ],
         ]
         .concat();
-        ground.gives_where(&named, false, &with(&also), &variables);
+        ground.gives_where(&more, false, &with(&also), &variables);
     }
 
     #[test]
@@ -397,7 +399,7 @@ mod tests {
     #[test]
     fn both_layers_give_the_least_where_that_is_asked_for() {
         let ground = Ground::new();
-        let more = More { asked: Asked::Strict, readable: vec!["/etc/resolv.conf".into()], ..More::default() };
+        let more = More { mode: Asked::Strict, readable: vec!["/etc/resolv.conf".into()], ..More::default() };
         let least =
             USUAL.into_iter().filter(|(path, _)| ["tree", "attempt", "linked"].iter().any(|it| path.starts_with(it)));
         ground.gives(&more, false, &least.collect::<Vec<_>>());

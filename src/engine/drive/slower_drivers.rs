@@ -22,8 +22,8 @@ impl Driver<'_> {
     }
 
     /// Returns at most as many items as the plan allows to run at once.
-    pub(super) fn most_at_once(&self, wanted: usize) -> usize {
-        self.limit().map_or(wanted, |most| wanted.min(most))
+    pub(super) fn most_at_once(&self, slots: usize) -> usize {
+        self.limit().map_or(slots, |most| slots.min(most))
     }
 
     /// Returns the most items that the plan allows to run at once.
@@ -34,7 +34,6 @@ impl Driver<'_> {
     /// Sets what the next beats say.
     pub(super) fn tell_beats(&self) {
         let (Some(shared), Some(via)) = (&self.shared, self.run.via()) else { return };
-        let id = |at: &ItemIndex| self.run.state.graph.item(*at).id.clone();
         let free = if self.is_slow() || self.short.is_some() {
             0
         } else {
@@ -42,8 +41,8 @@ impl Driver<'_> {
         };
         shared.beats.set(News {
             free: free as u64,
-            holds: self.running.keys().map(id).collect(),
-            claims: shared.unstarted().map(id).collect(),
+            holds: self.running.keys().map(|at| self.run.state.graph.item(*at).id.clone()).collect(),
+            claims: shared.unstarted().map(|at| self.run.state.graph.item(*at).id.clone()).collect(),
             push: via.call_time(),
             waits: shared.waiting.filter(|_| shared.is_announced).map(|since| (self.ended.len() as u64, since)),
         });
@@ -82,21 +81,21 @@ impl Driver<'_> {
         self.run.set_waiting(since, is_announced);
         if is_new {
             self.tell_beats();
-            self.shared.iter().for_each(|shared| shared.beats.hurry());
+            self.shared.iter().for_each(|sharing| sharing.beats.hurry());
         }
     }
 
     /// Returns the number of slots that other drivers have free, as far as the chain and their last
     /// beats say, and the slowest of their pushes.
     pub(super) fn idle_elsewhere(&self) -> (usize, Duration) {
-        let mut held: BTreeMap<&DriverId, u64> = BTreeMap::new();
+        let mut busy: BTreeMap<&DriverId, u64> = BTreeMap::new();
         let holders = self.run.state.items.iter().filter_map(|item| item.holder.as_ref());
-        holders.for_each(|holder| *held.entry(&holder.driver).or_default() += 1);
-        let free = |driver, slots: u64| slots.saturating_sub(held.get(driver).copied().unwrap_or_default());
+        holders.for_each(|holder| *busy.entry(&holder.driver).or_default() += 1);
+        let free = |driver, slots: u64| slots.saturating_sub(busy.get(driver).copied().unwrap_or_default());
         let others = self.run.via().into_iter().flat_map(Via::others);
         let idle = others.map(|(driver, slots, push)| (free(driver, slots), push)).filter(|(free, _)| *free > 0);
-        idle.fold((0_usize, Duration::ZERO), |(all, slowest), (free, push)| {
-            (all.saturating_add(usize::try_from(free).unwrap_or(usize::MAX)), slowest.max(push))
+        idle.fold((0_usize, Duration::ZERO), |(all, slowest), (idle_slots, push)| {
+            (all.saturating_add(usize::try_from(idle_slots).unwrap_or(usize::MAX)), slowest.max(push))
         })
     }
 

@@ -15,7 +15,7 @@ impl RunState {
     /// because they will create their items; others are unknown in advance.
     pub fn wanted_of(&self, at: ItemIndex) -> BTreeMap<ProductKey, String> {
         let item = self.graph.item(at);
-        let mut wanted = BTreeMap::new();
+        let mut products = BTreeMap::new();
         for &on in self.graph.dependents(at) {
             if self.items[on].phase == Phase::Cancelled || self.is_superseded(on) {
                 continue;
@@ -24,15 +24,15 @@ impl RunState {
             let ours = consumer.needs.values().filter(|need| need.from == Source::Item(item.id.clone()));
             for need in ours {
                 let key = need.select.product_key();
-                wanted.entry(key).or_insert_with(|| format!("the item {:?}", consumer.id.as_str()));
+                products.entry(key).or_insert_with(|| format!("the item {:?}", consumer.id.as_str()));
             }
         }
         for rule in self.rules.iter().filter(|rule| self.acts_once_items_are_done(rule)) {
             for key in self.wanted_by(rule, at) {
-                wanted.entry(key).or_insert_with(|| format!("the rule {:?}", rule.id().as_str()));
+                products.entry(key).or_insert_with(|| format!("the rule {:?}", rule.id().as_str()));
             }
         }
-        wanted
+        products
     }
 
     /// Returns a done item that lacks a product that another needs, with that product.

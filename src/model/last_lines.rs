@@ -13,9 +13,9 @@ pub fn last_lines(output: &[u8]) -> String {
     let text = ansi::without(&String::from_utf8_lossy(output));
     let mut lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines.drain(..lines.len().saturating_sub(LINES));
-    let said = printable::line(&credential::redact(&lines.join(" | ")));
-    match said.char_indices().rev().nth(LETTERS) {
-        Some((at, letter)) => format!("…{}", &said[at + letter.len_utf8()..]),
-        None => said,
+    let line = printable::line(&credential::redact(&lines.join(" | ")));
+    match line.char_indices().rev().nth(LETTERS) {
+        Some((at, letter)) => format!("…{}", &line[at + letter.len_utf8()..]),
+        None => line,
     }
 }

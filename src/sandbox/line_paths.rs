@@ -16,8 +16,10 @@ pub fn named_in(command: &str, home: Option<&Path>) -> Vec<PathBuf> {
         }
     };
     // Kernel files are each process's own.
-    let made_up = |path: &PathBuf| ["/proc", "/sys", "/dev"].iter().any(|top| path.starts_with(top));
-    words.filter_map(path).filter(|path| !made_up(path) && path.is_file()).collect()
+    words
+        .filter_map(path)
+        .filter(|path| !["/proc", "/sys", "/dev"].iter().any(|top| path.starts_with(top)) && path.is_file())
+        .collect()
 }
 
 /// Returns true if a path in a work tree leads elsewhere through a link, which a commit could

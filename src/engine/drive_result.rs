@@ -56,7 +56,7 @@ pub struct DrivenShown<'a> {
 impl Driven {
     /// Returns what each driver of a shared run did.
     pub fn shares(&self) -> Vec<Share> {
-        shares::of(&self.view)
+        shares::list(&self.view)
     }
 
     /// Formats how many items this driver of a shared run did, and how many the others.
@@ -74,7 +74,7 @@ impl Driven {
     }
 
     /// Returns the result as `run --json` prints it.
-    pub fn shown(&self) -> DrivenShown<'_> {
+    pub fn answer(&self) -> DrivenShown<'_> {
         let state = &self.view.state;
         DrivenShown {
             schema: "git-handoff.run/1",

@@ -50,7 +50,7 @@ impl Driver<'_> {
     /// waiting is pointless.
     pub(super) async fn hold_on(&mut self, error: Error, interrupt: &mut watch::Receiver<bool>) -> Result<(), Error> {
         let is_of_remote = is_of_remote(&error);
-        if let Some(shortage) = Shortage::of(&error).filter(|_| !is_of_remote) {
+        if let Some(shortage) = Shortage::from_error(&error).filter(|_| !is_of_remote) {
             return self.wait_for_machine(shortage, error, interrupt).await;
         }
         let Some(shared) = self.shared.as_mut().filter(|_| is_of_remote) else { return Err(error) };

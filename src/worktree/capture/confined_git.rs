@@ -21,14 +21,14 @@ use super::filtered::{Converted, Failing};
 use super::large::{self, Kept};
 use super::part::Part;
 use super::tree::Scratch;
-use super::walk::shown;
+use super::walk::display_path;
 use crate::git::cancellation::Cancellation;
 use crate::git::program;
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::entry::Exit;
+use crate::model::last_lines::last_lines;
 use crate::model::limits::Limits;
-use crate::model::said::last_lines;
 use crate::process::agent::{self, Cause, Confined, Ended, Invocation, Stdin};
 use crate::process::attendant::Attendant;
 use crate::process::survivors;
@@ -110,15 +110,15 @@ fn prepare(part: &Part<'_>, scratch: &Scratch, inside: &Inside, dir: &Path) -> i
 
 /// Writes the list of paths to add and to print.
 fn write_paths(dir: &Path, paths: &BTreeSet<BString>, failing: Failing) -> io::Result<()> {
-    let (mut asked, mut names) = (Vec::new(), Vec::new());
+    let (mut pathspecs, mut names) = (Vec::new(), Vec::new());
     for path in paths {
         if failing == Failing::LeavesOut {
-            asked.extend_from_slice(b":(top,literal)");
+            pathspecs.extend_from_slice(b":(top,literal)");
         }
-        asked.extend(path.iter().copied().chain([0]));
+        pathspecs.extend(path.iter().copied().chain([0]));
         names.extend(name(path.as_bstr()).into_iter().chain([0]));
     }
-    fs::write(dir.join("paths"), asked)?;
+    fs::write(dir.join("paths"), pathspecs)?;
     fs::write(dir.join("names"), names)
 }
 
@@ -218,17 +218,18 @@ fn confined(
     };
     // A separate thread, because the caller may be a thread of an async runtime.
     std::thread::scope(|scope| {
-        let run = || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.map_err(agent::Error::Socket)?.block_on(work)
-        };
-        let thread = std::thread::Builder::new().spawn_scoped(scope, run).map_err(agent::Error::Socket)?;
+        let thread = std::thread::Builder::new()
+            .spawn_scoped(scope, || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                runtime.map_err(agent::Error::Socket)?.block_on(work)
+            })
+            .map_err(agent::Error::Socket)?;
         thread.join().unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))
     })
 }
 
 /// Interprets its exit.
-fn judge(ended: &Ended, said: &[u8], failing: Failing) -> Result<(), Error> {
+fn judge(ended: &Ended, output: &[u8], failing: Failing) -> Result<(), Error> {
     let refused =
         |why: String| Err(Error::refused(format!("a filter of the repository, run in the item's sandbox, {why}")));
     match (ended.cause, ended.exit) {
@@ -240,7 +241,7 @@ fn judge(ended: &Ended, said: &[u8], failing: Failing) -> Result<(), Error> {
         (Cause::Exited, Some(Exit { code: Some(0), .. })) => Ok(()),
         (Cause::Exited, _) if failing == Failing::LeavesOut => Ok(()),
         // git's own message comes last.
-        (Cause::Exited, _) => refused(format!("failed: {}", last_lines(said))),
+        (Cause::Exited, _) => refused(format!("failed: {}", last_lines(output))),
     }
 }
 
@@ -253,26 +254,25 @@ fn read(
     failing: Failing,
 ) -> Result<Converted, Error> {
     let workspace = part.workspace;
-    let spoilt = || Error::refused("a filter of the repository spoilt what git printed in the item's sandbox");
-    let folder = workspace.folder().folder(FOLDER).map_err(|_| spoilt())?;
-    let mut printed = io::BufReader::new(folder.file("blobs").map_err(|_| spoilt())?);
+    let folder = workspace.folder().folder(FOLDER).map_err(|_| spoilt_output())?;
+    let mut printed = io::BufReader::new(folder.file("blobs").map_err(|_| spoilt_output())?);
     let objects = gix::odb::loose::Store::at(scratch.objects(), part.tree.0.kind());
     let most_saved = (failing == Failing::LeavesOut).then_some(part.host.settings.max_salvage);
     let mut left = [inside.limits.disk, most_saved].into_iter().flatten().fold(MOST, u64::min);
     let mut converted = Converted::new();
     for path in paths {
-        let blob =
-            next(&mut printed, path.as_bstr(), part.host.settings.max_product.min(left)).map_err(|_| spoilt())?;
+        let blob = next(&mut printed, path.as_bstr(), part.host.settings.max_product.min(left))
+            .map_err(|_| spoilt_output())?;
         let blob = match blob {
             Printed::Blob(bytes) => Some(bytes),
             Printed::Large(size) => {
                 return Err(Error::refused(format!(
                     "filters made {size} bytes of {}, and no more than {} are taken",
-                    shown(path),
+                    display_path(path),
                     part.host.settings.max_product.min(left)
                 )));
             }
-            Printed::Missing if failing == Failing::Refuses => return Err(spoilt()),
+            Printed::Missing if failing == Failing::Refuses => return Err(spoilt_output()),
             Printed::Missing => None,
         };
         let Some(bytes) = blob else {
@@ -280,8 +280,8 @@ fn read(
             continue;
         };
         left = left.saturating_sub(bytes.len() as u64);
-        let kept = large::keep(part, &folder, path.as_bstr(), &bytes, &mut left)?;
-        match kept {
+        let outcome = large::keep(part, &folder, path.as_bstr(), &bytes, &mut left)?;
+        match outcome {
             Kept::Secret(secret) if failing == Failing::Refuses => return Err(Error::Secret(secret)),
             Kept::Secret(_) => {
                 converted.insert(path.clone(), None);
@@ -294,6 +294,10 @@ fn read(
         converted.insert(path.clone(), Some(written));
     }
     Ok(converted)
+}
+
+fn spoilt_output() -> Error {
+    Error::refused("a filter of the repository spoilt what git printed in the item's sandbox")
 }
 
 /// The printed result for a path.

@@ -34,15 +34,17 @@ impl Hidden<'_> {
     pub(super) fn readable(&self, tree: &Path) -> BTreeSet<PathBuf> {
         let settings = self.real(self.settings.iter().map(|(_, path)| path.clone()));
         let above = self.real(self.above(tree).into_iter());
-        let is_seen = |file: &&PathBuf| above.contains(*file) || self.is_given(file.parent());
-        let of_tools = settings.iter().filter(is_seen).filter(|file| read_harmless(file, Strictness::Words).is_some());
+        let of_tools = settings
+            .iter()
+            .filter(|file| above.contains(*file) || self.is_given(file.parent()))
+            .filter(|file| read_harmless(file, Strictness::Words).is_some());
         let others = above.difference(&settings).filter(|file| is_harmless(file));
         of_tools.chain(others).cloned().collect()
     }
 
     /// Returns the files above the folder of all worktrees that workers must not read, because they
     /// may contain a credential.
-    pub(super) fn kept(&self, trees: &Path) -> BTreeSet<PathBuf> {
+    pub(super) fn secret_files(&self, trees: &Path) -> BTreeSet<PathBuf> {
         self.real(self.above(trees).into_iter()).into_iter().filter(|file| !is_harmless(file)).collect()
     }
 

@@ -39,7 +39,7 @@ pub struct Stray {
     /// A bundle of git's with all of them, as a blob, or `None` if they cannot be saved.
     pub bundle: Option<Oid>,
     /// Keeps the blob until a ref reaches it.
-    pub kept: KeepGuard,
+    pub guard: KeepGuard,
     /// Whether the bundle has all of them.
     pub is_whole: bool,
 }
@@ -114,7 +114,7 @@ fn write_bundle(host: &Host, scratch: &ScratchRepo, tips: Vec<Tip>, known: &[Oid
     git().args(["bundle", "create", "--quiet"]).arg(&path).arg("--stdin").input(names + &excluded).run()?;
     let mut batch = host.store.batch();
     let bundle = batch.write_file(&mut File::open(&path).map_err(Error::Read)?)?;
-    (stray.bundle, stray.kept) = (Some(bundle.oid), batch.keep()?);
+    (stray.bundle, stray.guard) = (Some(bundle.oid), batch.keep()?);
     Ok(stray)
 }
 
@@ -221,13 +221,13 @@ fn copy_objects(git_dir: &Folder, to: &Path, mut left: u64) -> Result<(), Error>
         let target = to.join(&name);
         std::fs::create_dir_all(&target).map_err(Error::Read)?;
         for file in folder.entries().map_err(Error::Read)? {
-            let Ok((name, _)) = file else { continue };
-            let Ok(name) = String::from_utf8(name) else { continue };
-            let Ok(mut file) = folder.file(&name) else { continue };
-            let bytes = file.metadata().map_err(Error::Read)?.len();
+            let Ok((file_name, _)) = file else { continue };
+            let Ok(file_name) = String::from_utf8(file_name) else { continue };
+            let Ok(mut source) = folder.file(&file_name) else { continue };
+            let bytes = source.metadata().map_err(Error::Read)?.len();
             left = left.checked_sub(bytes).ok_or(Error::TooLarge)?;
-            let mut copy = File::create_new(target.join(&name)).map_err(Error::Read)?;
-            io::copy(&mut file, &mut copy).map_err(Error::Read)?;
+            let mut copy = File::create_new(target.join(&file_name)).map_err(Error::Read)?;
+            io::copy(&mut source, &mut copy).map_err(Error::Read)?;
         }
     }
     Ok(())

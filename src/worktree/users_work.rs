@@ -132,10 +132,10 @@ fn is_same(from: &Tree, to: &Tree, name: &BStr) -> io::Result<bool> {
     if one.kind == FileType::Symlink {
         return Ok(from.link(name)? == to.link(name)?);
     }
-    let (mut one, mut other) = (from.read(name)?, to.read(name)?);
+    let (mut from_file, mut to_file) = (from.read(name)?, to.read(name)?);
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     loop {
-        for (file, piece) in [(&mut one, &mut ours), (&mut other, &mut theirs)] {
+        for (file, piece) in [(&mut from_file, &mut ours), (&mut to_file, &mut theirs)] {
             piece.clear();
             file.take(PIECE as u64).read_to_end(piece)?;
         }
@@ -172,9 +172,14 @@ fn outputs(folder: &Path) -> Result<Vec<(PathBuf, State)>, Error> {
 }
 
 fn state(meta: &Metadata) -> State {
-    let nanos = |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
-    let changed = nanos(meta.ctime(), meta.ctime_nsec());
-    (meta.dev(), meta.ino(), meta.size(), nanos(meta.mtime(), meta.mtime_nsec()), changed)
+    let changed = i128::from(meta.ctime()) * 1_000_000_000 + i128::from(meta.ctime_nsec());
+    (
+        meta.dev(),
+        meta.ino(),
+        meta.size(),
+        i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec()),
+        changed,
+    )
 }
 
 fn bytes(path: &Path) -> &BStr {

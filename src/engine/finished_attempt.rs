@@ -7,7 +7,7 @@ use crate::worktree::workspace::Workspace;
 use super::attempt::{AttemptResult, Ended, Verdict};
 
 /// The result of an attempt, taken over by the driver.
-pub(super) struct Finished {
+pub(super) struct FinishedAttempt {
     pub(super) at: ItemIndex,
     pub(super) result: AttemptResult,
     /// The worktree, if it was executed in this process.
@@ -16,15 +16,15 @@ pub(super) struct Finished {
     _kept: KeepGuard,
 }
 
-impl Finished {
+impl FinishedAttempt {
     /// Takes over the result of an attempt and its objects.
     pub(super) fn take_over(store: &Store, at: ItemIndex, ended: Ended) -> Self {
         let Ended { mut result, spent } = ended;
-        let kept = KeepGuard::take_over(store, &result.keeps).unwrap_or_else(|error| {
+        let guard = KeepGuard::take_over(store, &result.keeps).unwrap_or_else(|error| {
             let verdict = Verdict::from_error("cannot take over the products: ", &error, Verdict::failed);
             (result.verdict, result.products) = (verdict, std::collections::BTreeMap::new());
             KeepGuard::default()
         });
-        Self { at, result, spent, _kept: kept }
+        Self { at, result, spent, _kept: guard }
     }
 }

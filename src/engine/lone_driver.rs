@@ -74,9 +74,9 @@ impl Repository {
         self.note(read.in_words(run));
         if read.state.shows_others() || is_shared()? {
             self.note(through(run, &read.remote));
-            return Ok(Course::Through(read.named));
+            return Ok(Course::Through(read.name));
         }
-        Ok(if read.state == RemoteState::Missing { Course::Alone } else { Course::Announced(read.named) })
+        Ok(if read.state == RemoteState::Missing { Course::Alone } else { Course::Announced(read.name) })
     }
 }
 
@@ -96,8 +96,8 @@ impl Alone {
     pub(super) fn start(repository: &Repository, run: &OpenRun, remote: &str) -> Result<Option<Self>, AnyError> {
         let (id, store, tip) = (run.id(), run.store(), repository.tip(remote)?);
         let identity = Identity::new(&repository.environment.variables);
-        let home = Home::of(store).map_err(sharing::Error::Record)?;
-        let mut pushed = Pushed::of(store, id, run.first());
+        let home = Home::find(store).map_err(sharing::Error::Record)?;
+        let mut pushed = Pushed::load(store, id, run.first());
         let last = pushed.alone.replace(LastDriver { id: identity.id.clone(), home });
         pushed.keep(store, id).map_err(sharing::Error::Record)?;
         if let Some(last) = last.filter(|last| last.home == home) {
@@ -156,7 +156,7 @@ pub(super) async fn wait_for_lone_drivers(
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<bool, AnyError> {
     let lost_after = repository.config.lost_after;
-    let own = Pushed::of(run.store(), run.id(), run.first()).alone.map(|alone| alone.id);
+    let own = Pushed::load(run.store(), run.id(), run.first()).alone.map(|alone| alone.id);
     let mut beats: BTreeMap<DriverId, (Oid, Instant)> = BTreeMap::new();
     // A shared run is driven by all.
     while run.state.shared.is_none() && !run.state.sealed && !*interrupt.borrow() {

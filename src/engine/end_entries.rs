@@ -16,7 +16,7 @@ use crate::run::operate::steer::{dropped, lost_with, requeued};
 use super::attempt::Verdict;
 use super::attempt::spec::AttemptSpec;
 use super::decide::{LONGEST_WAIT, left_waiting};
-use super::finished::Finished;
+use super::finished_attempt::FinishedAttempt;
 
 /// Collects entries to record next, and skips no item twice.
 #[derive(Default)]
@@ -27,9 +27,9 @@ pub(super) struct Batch {
 
 impl Batch {
     /// Adds the end of an attempt: done, failed, or to be retried.
-    pub(super) fn finished(&mut self, state: &RunState, finished: &Finished, attempts_left: bool, now: Moment) {
+    pub(super) fn finished(&mut self, state: &RunState, finished: &FinishedAttempt, attempts_left: bool, now: Moment) {
         let at = finished.at;
-        let transcript = finished.result.transcript.as_ref().map(|kept| kept.transcript);
+        let transcript = finished.result.transcript.as_ref().map(|stored| stored.transcript);
         let ended = |reason: Again, detail: &str, not_before: Option<Moment>| ItemEnded {
             detail: Some(detail.to_owned()),
             exit: finished.result.exit,
@@ -167,11 +167,11 @@ fn driver_of(state: &RunState, at: ItemIndex) -> Option<DriverId> {
 }
 
 /// Returns the tokens and the price that the worker reported.
-fn usage(finished: &Finished) -> Option<Usage> {
+fn usage(finished: &FinishedAttempt) -> Option<Usage> {
     finished.result.claims.as_ref().and_then(|reported| reported.usage)
 }
 
 /// Returns what else it reported of itself.
-fn claims(finished: &Finished) -> Claims {
+fn claims(finished: &FinishedAttempt) -> Claims {
     finished.result.claims.as_ref().map(Reported::claims).unwrap_or_default()
 }

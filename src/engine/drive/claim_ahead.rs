@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::engine::finished::Finished;
-use crate::engine::outcome::Batch;
+use crate::engine::end_entries::Batch;
+use crate::engine::finished_attempt::FinishedAttempt;
 use crate::engine::prepare::{self, Prepared};
 use crate::engine::slots::Claim;
 use crate::model::driver::DriverId;
@@ -38,15 +38,15 @@ pub(in crate::engine) struct Waits {
 impl Waits {
     /// Returns how many items to claim ahead for so many slots, if a round of all drivers takes so
     /// long: the wait before one was measured.
-    fn wanted(&self, slots: usize, round: Duration) -> usize {
+    fn claims_needed(&self, slots: usize, round: Duration) -> usize {
         if self.length.is_zero() {
             return 0;
         }
         let wait = if self.wait.is_zero() { round } else { self.wait };
         let (wait, length) = (wait.as_millis(), self.length.max(SHORTEST).as_millis());
-        let wanted = (slots as u128 * wait).div_ceil(length);
+        let claims = (slots as u128 * wait).div_ceil(length);
         let most = slots.saturating_mul(MOST_FOR_SLOT);
-        usize::try_from(wanted).unwrap_or(most).min(most)
+        usize::try_from(claims).unwrap_or(most).min(most)
     }
 
     /// Returns how long the first result that waits for the remote still waits for others.
@@ -55,7 +55,7 @@ impl Waits {
         until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
     }
 
-    pub(super) fn ended(&mut self, finished: &[Finished]) {
+    pub(super) fn ended(&mut self, finished: &[FinishedAttempt]) {
         self.since.get_or_insert_with(Instant::now);
         for one in finished {
             self.length = mean(self.length, Duration::from_millis(one.result.duration_ms));
@@ -80,7 +80,7 @@ impl Driver<'_> {
         let slots = self.slots_of_run();
         let Some(shared) = &self.shared else { return Vec::new() };
         let round = self.run.via().map(Via::round).unwrap_or_default();
-        let lacking = shared.waits.wanted(slots, round).saturating_sub(shared.ahead.len());
+        let lacking = shared.waits.claims_needed(slots, round).saturating_sub(shared.ahead.len());
         let ready = self.schedule.eligible();
         if lacking == 0 || ready == 0 || self.machine.reusable.is_some() {
             return Vec::new();
@@ -96,8 +96,8 @@ impl Driver<'_> {
             // An item that cannot be prepared fails when it is its turn.
             let prepared = if has_locks { None } else { prepare::prepare(self.run, &self.machine, at).ok() };
             match (prepared, &self.shared) {
-                (Some(Prepared { mut fired, manifest, spec }), Some(shared)) => {
-                    shared.sign(&mut fired);
+                (Some(Prepared { mut fired, manifest, spec }), Some(sharing)) => {
+                    sharing.sign(&mut fired);
                     ahead.push((at, Ahead::new(spec, fired.manifest)));
                     batch.entries.push(NewEntry::fired(Event::ItemFired(fired), &manifest));
                 }
@@ -132,11 +132,11 @@ impl Driver<'_> {
                 break;
             }
             let locks = &self.run.state.graph.item(at).resource_locks;
-            let Claim::Granted(slots) = self.slots.claim(locks, None)? else { continue };
+            let Claim::Granted(granted) = self.slots.claim(locks, None)? else { continue };
             let ahead = self.shared.as_mut().and_then(|shared| shared.ahead.remove(&at));
             let Some(Ahead { spec, manifest, .. }) = ahead else { continue };
-            self.record_holder(&slots, &spec)?;
-            claimed.insert(at, Claimed { spec, slots, manifest });
+            self.record_holder(&granted, &spec)?;
+            claimed.insert(at, Claimed { spec, slots: granted, manifest });
         }
         // Another driver may hold some of them by now.
         self.start_claimed(claimed)
@@ -153,14 +153,15 @@ impl Driver<'_> {
         let Some(shared) = &mut self.shared else { return Vec::new() };
         let driver: DriverId = shared.id().clone();
         let ahead: Vec<_> = claims.iter().filter_map(|at| shared.ahead.remove_entry(at)).collect();
-        let held = ahead.into_iter().filter(|(at, ahead)| self.holds(*at, ahead.spec.attempt));
-        let back = |(at, _): (ItemIndex, Ahead)| {
-            NewEntry::plain(Event::ItemRequeued(ItemEnded {
-                detail: Some(why.to_owned()),
-                driver: Some(driver.clone()),
-                ..requeued(&self.run.state, at, Again::Operator)
-            }))
-        };
-        held.map(back).collect()
+        let released = ahead.into_iter().filter(|(at, ahead)| self.holds(*at, ahead.spec.attempt));
+        released
+            .map(|(at, _)| {
+                NewEntry::plain(Event::ItemRequeued(ItemEnded {
+                    detail: Some(why.to_owned()),
+                    driver: Some(driver.clone()),
+                    ..requeued(&self.run.state, at, Again::Operator)
+                }))
+            })
+            .collect()
     }
 }

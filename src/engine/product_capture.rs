@@ -24,7 +24,7 @@ pub(super) const MOST_NAMED: usize = 10;
 pub(super) struct Taken {
     pub(super) products: BTreeMap<ProductKey, Product>,
     /// Keeps the objects until a ref reaches them.
-    pub(super) kept: KeepGuard,
+    pub(super) guard: KeepGuard,
     /// Repositories in the worktree that no product includes.
     pub(super) left_out: Vec<String>,
     /// Paths that the agent left behind and the patch omits.
@@ -36,13 +36,16 @@ impl Taken {
     pub(super) fn notes(&self, job: &Job) -> Vec<String> {
         let agent = job.preset.map_or("the agent", |preset| &preset.title);
         let left = format!("as files that {agent} leaves behind");
-        let note = |paths: &[String], what: &str| {
-            let named = || printable::first_of(paths, MOST_NAMED);
-            (!paths.is_empty()).then(|| format!("{}: left out of the patch, {what}: {}", job.spec.item, named()))
-        };
-        let repositories = note(&self.left_out, "as git repositories of their own");
-        repositories.into_iter().chain(note(&self.excluded, &left)).collect()
+        let repositories = left_out_note(job, &self.left_out, "as git repositories of their own");
+        repositories.into_iter().chain(left_out_note(job, &self.excluded, &left)).collect()
     }
+}
+
+/// Reports paths that the patch omits, or returns `None` if there are none.
+fn left_out_note(job: &Job, paths: &[String], what: &str) -> Option<String> {
+    (!paths.is_empty()).then(|| {
+        format!("{}: left out of the patch, {what}: {}", job.spec.item, printable::first_of(paths, MOST_NAMED))
+    })
 }
 
 /// Takes the products of an attempt, or those captured by its pipeline. Fails the attempt if they
@@ -73,7 +76,7 @@ pub(super) fn take(
     }
     expect_promised(host, &job.handles.schemas, &job.spec.promised, &products)?;
     large::take_over(workspace, &captured.large).map_err(|error| capture_failed(&error))?;
-    Ok(Taken { products, kept: captured.kept, left_out: captured.left_out, excluded: captured.excluded })
+    Ok(Taken { products, guard: captured.guard, left_out: captured.left_out, excluded: captured.excluded })
 }
 
 /// Rejects an output at a path that is reserved for the changes to a submodule.
@@ -137,7 +140,7 @@ fn expect_promised(
                 .map_err(|unfit| Verdict::failed(format!("the product {key} is not as declared: {unfit}")))?;
         }
     }
-    match promised.wanted.iter().find(|(key, _)| !products.contains_key(key)) {
+    match promised.required.iter().find(|(key, _)| !products.contains_key(key)) {
         Some((key, by)) => Err(Verdict::failed(format!("the product {key} is missing, which {by} needs"))),
         None => Ok(()),
     }

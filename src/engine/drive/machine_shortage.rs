@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use crate::engine::attempt::Verdict;
 use crate::engine::event::Progress;
-use crate::engine::finished::Finished;
+use crate::engine::finished_attempt::FinishedAttempt;
 use crate::engine::recover;
 use crate::engine::shortage::{self, Shortage};
 use crate::model::causes::in_words;
@@ -79,11 +79,12 @@ impl Driver<'_> {
     }
 
     /// Records what the end of an attempt shows about this machine.
-    pub(super) fn note_shortage(&mut self, finished: &Finished) {
+    pub(super) fn note_shortage(&mut self, finished: &FinishedAttempt) {
         let result = &finished.result;
         let Verdict::Shortage(reason) = &result.verdict else {
-            let is_trial = |short: &mut Short| short.trial == Some(finished.at);
-            if result.verdict != Verdict::Interrupted && self.short.take_if(is_trial).is_some() {
+            if result.verdict != Verdict::Interrupted
+                && self.short.take_if(|short: &mut Short| short.trial == Some(finished.at)).is_some()
+            {
                 (self.tell)(Progress::Note("this machine can work again: the run goes on".to_owned()));
             }
             return;
@@ -130,10 +131,10 @@ impl Driver<'_> {
             short.probe_later();
         }
         let why = format!("this machine lacks something: {}", short.shortage.code());
-        let left = short.due.saturating_duration_since(Instant::now());
+        let until_due = short.due.saturating_duration_since(Instant::now());
         let back = self.hand_back_all(&why);
         self.record(&back)?;
-        Ok(Some(left.max(Duration::from_millis(1))))
+        Ok(Some(until_due.max(Duration::from_millis(1))))
     }
 
     /// Saves the work of attempts that found no space for it.
@@ -177,7 +178,7 @@ impl Driver<'_> {
                     self.look_again();
                     return Ok(());
                 }
-                Err(again) if Shortage::of(&again).is_some() => self.short.iter_mut().for_each(Short::postpone),
+                Err(again) if Shortage::from_error(&again).is_some() => self.short.iter_mut().for_each(Short::postpone),
                 Err(other) => return Err(other.into()),
             }
         }
