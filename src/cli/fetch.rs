@@ -8,7 +8,7 @@ use git_handoff::repository::{Repository, shown};
 use git_handoff::run::operate::statements::StatementOutcome;
 use git_handoff::share::Kind;
 use git_handoff::share::answers::FetchAnswer;
-use git_handoff::share::fetch::{self as stage, Fetched, Request, Status, Taken};
+use git_handoff::share::fetch::{self as stage, Fetched, FetchedRef, Request, Status};
 
 use super::{Ending, Failure, Output, share, table};
 
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         });
     } else {
         taken_in.iter().for_each(|taken| print_statement(taken, output));
-        let rows: Vec<_> = fetched.taken.iter().filter(|taken| taken.status != Status::UpToDate).map(row).collect();
+        let rows: Vec<_> = fetched.refs.iter().filter(|taken| taken.status != Status::UpToDate).map(row).collect();
         table::lines(&rows).iter().for_each(|line| output.line(line));
         for run in &followed {
             let (run, remote) = (run.as_str(), &request.remote.name);
@@ -73,13 +73,13 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         output.warn(&format!("the run {run:?} was driven twice: {remote} has other entries of it than there are here"));
         output.hint(&hints::adopt_and_delete(&run));
     }
-    let refused = fetched.taken.iter().any(|taken| taken.status.is_refused());
+    let refused = fetched.refs.iter().any(|taken| taken.status.is_refused());
     Ok(if refused { Ending::Refused } else { Ending::Done })
 }
 
 /// Returns the runs that were accepted, with their heads.
 fn accepted_runs(fetched: &Fetched) -> impl Iterator<Item = (RunId, Oid)> {
-    let accepted = fetched.taken.iter().filter(|taken| taken.place.kind == Kind::Run && !taken.status.is_refused());
+    let accepted = fetched.refs.iter().filter(|taken| taken.place.kind == Kind::Run && !taken.status.is_refused());
     accepted.filter_map(|taken| Some((RunId::try_from(taken.place.name.clone()).ok()?, taken.new)))
 }
 
@@ -87,7 +87,7 @@ fn comment(fetched: &Fetched, taken_in: &[StatementOutcome], request: &Request, 
     for name in &fetched.skipped {
         output.warn(&format!("{} is no name of a run, thread or log; it was not fetched", share::shown(name)));
     }
-    let (lost, unpushed): (Vec<_>, Vec<_>) = fetched.vanished.iter().partition(|vanished| vanished.seen);
+    let (lost, unpushed): (Vec<_>, Vec<_>) = fetched.vanished.iter().partition(|vanished| vanished.was_shown);
     lost.iter().take(MOST_TOLD).for_each(|vanished| output.warn(&vanished.sentence()));
     if let more @ 1.. = lost.len().saturating_sub(MOST_TOLD) {
         output.warn(&format!("{more} more are gone from {}; --json lists them all", request.remote.name));
@@ -95,7 +95,7 @@ fn comment(fetched: &Fetched, taken_in: &[StatementOutcome], request: &Request, 
     if let (false, true) = (unpushed.is_empty(), request.names.is_empty()) {
         output.note(&shown::unpushed(&request.remote.name, unpushed.len()));
     }
-    for taken in &fetched.taken {
+    for taken in &fetched.refs {
         let (kind, name) = (taken.place.kind.word(), &taken.place.name);
         match (&taken.status, taken.old) {
             (Status::Rewritten, Some(old)) => {
@@ -126,9 +126,9 @@ fn comment(fetched: &Fetched, taken_in: &[StatementOutcome], request: &Request, 
         let runs = table::many(fetched.archived.len(), "run");
         output.note(&format!("archived on {}, and here with it: {runs}", request.remote.name));
     }
-    if fetched.taken.is_empty() {
+    if fetched.refs.is_empty() {
         output.note(&format!("there are no runs or threads on {}", request.remote.name));
-    } else if fetched.taken.iter().all(|taken| taken.status == Status::UpToDate) && fetched.blobs == 0 {
+    } else if fetched.refs.iter().all(|taken| taken.status == Status::UpToDate) && fetched.blobs == 0 {
         output.note("everything is here already");
     } else if let Some(hint) = next(fetched, taken_in, request) {
         output.hint(&hint);
@@ -140,8 +140,8 @@ fn next(fetched: &Fetched, taken_in: &[StatementOutcome], request: &Request) -> 
     if let Some(taken) = taken_in.iter().find(|taken| taken.refused.is_none()) {
         return Some(hints::run(&taken.run));
     }
-    let changed = |taken: &&Taken| !taken.status.is_refused() && taken.status != Status::UpToDate;
-    let taken = fetched.taken.iter().filter(|taken| !taken.place.kind.is_of_key()).find(changed)?;
+    let changed = |taken: &&FetchedRef| !taken.status.is_refused() && taken.status != Status::UpToDate;
+    let taken = fetched.refs.iter().filter(|taken| !taken.place.kind.is_of_key()).find(changed)?;
     let name = request.remote.name_of(&taken.place);
     Some(match taken.place.kind {
         Kind::Thread => hints::verify_thread(name),
@@ -162,6 +162,6 @@ fn print_statement(taken: &StatementOutcome, output: &mut Output) {
     }
 }
 
-fn row(taken: &Taken) -> Vec<String> {
+fn row(taken: &FetchedRef) -> Vec<String> {
     vec![taken.status.word().into(), taken.place.kind.word().into(), taken.place.name.clone()]
 }

@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 /// Writes a file. An existing one is replaced at once, so that it is never half-written.
 fn save(path: &Path, text: &str, output: &mut Output) -> Result<Ending, Failure> {
     let write = || -> io::Result<()> {
-        let mut file = NewFile::beside(path)?;
+        let mut file = NewFile::next_to(path)?;
         file.as_write().write_all(text.as_bytes())?;
         file.place()
     };

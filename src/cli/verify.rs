@@ -208,7 +208,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     let question = repeat::question(arguments, repository)?;
     let named = question.as_ref().map_or(arguments.runs.as_slice(), |question| question.run.as_slice());
-    let runs = if arguments.all { with.all()? } else { with.named(named)? };
+    let runs = if arguments.all { with.all()? } else { with.by_name(named)? };
     if runs.is_empty() {
         return Err(Failure::nothing_verified("there are no runs here").hint(hints::runs()));
     }

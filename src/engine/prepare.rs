@@ -155,7 +155,7 @@ fn seal(mut spec: AttemptSpec, store: &Store) -> Result<Prepared, Unready> {
             sealed.len()
         )));
     }
-    let named = store.named(&sealed).map_err(|error| Unready::Item(in_words(&error)))?;
+    let named = store.compute_product(&sealed).map_err(|error| Unready::Item(in_words(&error)))?;
     spec.claim = named.sha256;
     let branches = spec.worktrees.give_refs.then(|| spec.refs.branches());
     let fired = ItemFired {

@@ -155,8 +155,8 @@ impl<'a> Checkout<'a> {
         name.push(path);
         // The checkout may have changed which filters apply.
         ["--filters", "blob"].iter().any(|form| {
-            let Ok(held) = open(&self.root.join(path)) else { return false };
-            is_start(held, (self.git)().args(["cat-file", form]).arg(&name)).unwrap_or(false)
+            let Ok(file) = open(&self.root.join(path)) else { return false };
+            is_start(file, (self.git)().args(["cat-file", form]).arg(&name)).unwrap_or(false)
         })
     }
 
@@ -181,9 +181,9 @@ impl<'a> Checkout<'a> {
 
     /// Returns the sizes of the new files.
     fn sizes(&self) -> Result<Vec<u64>, program::Error> {
-        let named = self.changes.iter().filter(|change| change.new.is_some());
-        let named: Vec<&str> = named.flat_map(|change| [change.object.as_str(), "\n"]).collect();
-        let listed = (self.git)().args(["cat-file", "--batch-check=%(objectsize)"]).input(named.concat()).run()?;
+        let changed = self.changes.iter().filter(|change| change.new.is_some());
+        let names: Vec<&str> = changed.flat_map(|change| [change.object.as_str(), "\n"]).collect();
+        let listed = (self.git)().args(["cat-file", "--batch-check=%(objectsize)"]).input(names.concat()).run()?;
         Ok(String::from_utf8_lossy(&listed).lines().map(|line| line.parse().unwrap_or(0)).collect())
     }
 }
@@ -198,18 +198,18 @@ fn open(path: &Path) -> io::Result<Box<dyn Read>> {
 }
 
 /// Returns true if the bytes are the output of a git command, or the start of it.
-fn is_start(mut held: Box<dyn Read>, git: Git) -> Result<bool, program::Error> {
+fn is_start(mut file: Box<dyn Read>, git: Git) -> Result<bool, program::Error> {
     let (mut is_same, mut is_over) = (true, false);
     git.stream(&mut |chunk| {
         if is_same && !is_over {
             let mut bytes = Vec::new();
-            held.by_ref().take(chunk.len() as u64).read_to_end(&mut bytes)?;
+            file.by_ref().take(chunk.len() as u64).read_to_end(&mut bytes)?;
             is_same = chunk.starts_with(&bytes);
             is_over = bytes.len() < chunk.len();
         }
         Ok(())
     })?;
-    Ok(is_same && (is_over || held.read(&mut [0]).is_ok_and(|read| read == 0)))
+    Ok(is_same && (is_over || file.read(&mut [0]).is_ok_and(|read| read == 0)))
 }
 
 /// Returns why a file of some bytes cannot be made in a folder, or `None` if it can, or if the file
@@ -246,16 +246,21 @@ impl fmt::Display for Failed {
         if let Some(reason) = &self.reason {
             write!(f, ": {reason}")?;
         }
-        let named = |files: &BTreeSet<PathBuf>| {
+        let list_files = |files: &BTreeSet<PathBuf>| {
             let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
             first_of(&names, NAMED)
         };
         match (self.undone.is_empty(), self.left.is_empty()) {
             (true, true) => f.write_str("; nothing was changed"),
-            (false, true) => write!(f, "; written and taken back: {}", named(&self.undone)),
-            (true, false) => write!(f, "; not taken back: {}", named(&self.left)),
+            (false, true) => write!(f, "; written and taken back: {}", list_files(&self.undone)),
+            (true, false) => write!(f, "; not taken back: {}", list_files(&self.left)),
             (false, false) => {
-                write!(f, "; written and taken back: {}; not taken back: {}", named(&self.undone), named(&self.left))
+                write!(
+                    f,
+                    "; written and taken back: {}; not taken back: {}",
+                    list_files(&self.undone),
+                    list_files(&self.left)
+                )
             }
         }
     }

@@ -35,7 +35,7 @@ fn refuse_in_work_tree(git_dir: &Path, dir: &Path) -> Result<(), Error> {
     }
     let find = |git: Git| git.config(EXPLICIT_ONLY).args(["rev-parse", "--absolute-git-dir"]).line();
     match find(Git::searching().in_dir(dir)) {
-        Err(program::Error::Failed { said, .. }) if said.contains("safe.bareRepository") => {}
+        Err(program::Error::Failed { stderr, .. }) if stderr.contains("safe.bareRepository") => {}
         // It is named, by a variable or a file; or `ownership` says why git does not open it.
         _ => return Ok(()),
     }

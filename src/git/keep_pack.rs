@@ -88,11 +88,11 @@ impl KeepGuard {
             let _ = fs::remove_file(stem.with_extension("pack"));
             unkeep(&stem);
         })?;
-        let kept = Self(vec![Pack::guarded(stem, keep)]);
+        let guard = Self(vec![Pack::guarded(stem, keep)]);
         if store.durability() == Durability::Strict {
             File::open(&folder)?.sync_all()?;
         }
-        Ok(kept)
+        Ok(guard)
     }
 
     /// Moves in a pack that git wrote elsewhere, with all its files; its `.keep` file exists before

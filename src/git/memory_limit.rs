@@ -41,12 +41,12 @@ impl Error {
         const WORDS: [&str; 4] = ["over limit", "out of memory", "Out of memory", "Cannot allocate memory"];
         // A remote's messages have another prefix.
         let is_it = |line: &str| line.starts_with("fatal: ") && WORDS.iter().any(|words| line.contains(words));
-        matches!(self, Self::Failed { said, .. } if said.lines().any(is_it))
+        matches!(self, Self::Failed { stderr, .. } if stderr.lines().any(is_it))
     }
 }
 
 /// Reads git's standard error. A remote may write anything to it; git's own reason comes last.
-pub(super) fn said(from: &mut impl Read) -> io::Result<Vec<u8>> {
+pub(super) fn read_stderr(from: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     pump(from, &mut |chunk| {
         text.extend_from_slice(chunk);

@@ -31,13 +31,13 @@ impl Scratch {
     }
 
     /// Creates one that writes nothing into the repository: its objects are deleted with it.
-    pub fn apart(store: &Store, commit: Oid) -> Result<Self, Error> {
+    pub fn isolated(store: &Store, commit: Oid) -> Result<Self, Error> {
         Self::with(store, commit, true)
     }
 
-    fn with(store: &Store, commit: Oid, apart: bool) -> Result<Self, Error> {
+    fn with(store: &Store, commit: Oid, is_isolated: bool) -> Result<Self, Error> {
         let folder = Temporary::new().map_err(Error::Folder)?;
-        let objects = apart.then(|| folder.path().join("objects"));
+        let objects = is_isolated.then(|| folder.path().join("objects"));
         if let Some(objects) = &objects {
             std::fs::create_dir(objects).map_err(Error::Folder)?;
         }
@@ -88,8 +88,8 @@ impl Scratch {
             return Ok(Ok(theirs));
         }
         let (merged, conflicts) = self.merge_tree(&[], over, ours, theirs)?;
-        let shown = |paths: BTreeSet<PathBuf>| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-        Ok(conflicts.map_or(Ok(merged), |paths| Err(shown(paths))))
+        let to_text = |paths: BTreeSet<PathBuf>| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        Ok(conflicts.map_or(Ok(merged), |paths| Err(to_text(paths))))
     }
 
     /// Merges two trees over a third. Returns the tree, with conflict markers, and the conflicting
@@ -239,17 +239,17 @@ fn commit_tree(store: &Store, options: &[&str], tree: Oid, parent: Oid, message:
 
 /// Runs `git merge-tree -z --name-only`. Returns the tree and the conflicting paths, if any.
 pub(super) fn answer(call: Git) -> Result<(Oid, Option<BTreeSet<PathBuf>>), Error> {
-    let mut said = Vec::new();
+    let mut output = Vec::new();
     let result = call.stream(&mut |chunk| {
-        said.extend_from_slice(chunk);
+        output.extend_from_slice(chunk);
         Ok(())
     });
-    let end = said.iter().position(|byte| *byte == 0).unwrap_or(said.len());
-    let tree = oid(&String::from_utf8_lossy(&said[..end]));
+    let end = output.iter().position(|byte| *byte == 0).unwrap_or(output.len());
+    let tree = oid(&String::from_utf8_lossy(&output[..end]));
     match result {
         Ok(()) => Ok((tree?, None)),
-        Err(program::Error::Failed { code: Some(1), .. }) if !said.is_empty() => {
-            Ok((tree?, Some(paths(&said[end..]).collect())))
+        Err(program::Error::Failed { code: Some(1), .. }) if !output.is_empty() => {
+            Ok((tree?, Some(paths(&output[end..]).collect())))
         }
         Err(other) => Err(other.into()),
     }

@@ -26,7 +26,7 @@ pub(super) fn check(repo: &gix::Repository, dir: &Path) -> Result<(), Error> {
         // git may open another repository, whose owner does not matter here.
         Ok(found) if absolute(Path::new(&found)) == absolute(repo.git_dir()) => Ok(()),
         Ok(_) => Err(foreign()),
-        Err(program::Error::Failed { said, .. }) if said.contains(WAY_OUT) => Err(foreign()),
+        Err(program::Error::Failed { stderr, .. }) if stderr.contains(WAY_OUT) => Err(foreign()),
         Err(other) => Err(Error::Program(Box::new(other))),
     }
 }

@@ -54,11 +54,12 @@ impl PartialCheckout {
         let is_staged = |path: &Path| staged.iter().any(|other| other.starts_with(path) || path.starts_with(other));
         changes.retain(|change| !is_staged(&change.path));
         let is_file = |path: &Path| fs::symlink_metadata(root.join(path)).is_ok_and(|meta| !meta.is_dir());
-        let asked = changes.iter().filter(|change| among.contains(&change.path) && is_file(&change.path));
-        let entries: Vec<u8> = asked.clone().filter_map(|change| change.new.as_deref()).flatten().copied().collect();
+        let candidates = changes.iter().filter(|change| among.contains(&change.path) && is_file(&change.path));
+        let entries: Vec<u8> =
+            candidates.clone().filter_map(|change| change.new.as_deref()).flatten().copied().collect();
         let differing = differing(git, &entries)?;
         let is_same = |change: &&Change| change.new.is_some() && !differing.contains(&change.path);
-        let same: Vec<&Change> = asked.filter(is_same).collect();
+        let same: Vec<&Change> = candidates.filter(is_same).collect();
         let entries = same.iter().filter_map(|change| change.new.as_deref()).collect::<Vec<_>>().concat();
         let files: BTreeSet<PathBuf> = same.into_iter().map(|change| change.path.clone()).collect();
         let tree = if files.is_empty() { None } else { Some(replace_entries(git, from, &entries)?) };
@@ -102,8 +103,8 @@ pub(super) fn changes(git: &dyn Fn() -> Git, from: Oid, to: Oid) -> Result<Vec<C
     let fields: Vec<&[u8]> = listed.split(|byte| *byte == 0).filter(|field| !field.is_empty()).collect();
     let changes = fields.chunks_exact(2).filter_map(|pair| {
         // `:<mode> <mode> <object> <object> <letter>`, and the path.
-        let said = String::from_utf8_lossy(pair[0].strip_prefix(b":")?).into_owned();
-        let words: Vec<&str> = said.split(' ').collect();
+        let fields = String::from_utf8_lossy(pair[0].strip_prefix(b":")?).into_owned();
+        let words: Vec<&str> = fields.split(' ').collect();
         let [old_mode, mode, old_object, object, _] = words[..] else { return None };
         if [old_mode, mode].contains(&SUBMODULE) {
             return None;

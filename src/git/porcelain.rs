@@ -13,7 +13,7 @@ pub struct Answer {
     /// The ref of the remote.
     pub to: String,
     /// True if the remote has the new value now.
-    pub taken: bool,
+    pub accepted: bool,
     /// The reason of a rejection, or the kind of change, in git's words.
     pub summary: String,
 }
@@ -21,26 +21,27 @@ pub struct Answer {
 impl Answer {
     /// Returns true if the remote refused the ref, false if the local git did.
     pub fn is_by_remote(&self) -> bool {
-        !self.taken && self.summary.starts_with("[remote rejected]")
+        !self.accepted && self.summary.starts_with("[remote rejected]")
     }
 }
 
 /// Returns the refs that a remote refused, with reasons, and then the accepted ones.
 pub fn refused(answers: &[Answer]) -> String {
-    let refused = answers.iter().filter(|answer| !answer.taken);
+    let refused = answers.iter().filter(|answer| !answer.accepted);
     let refused = refused.map(|answer| format!("{} {}", answer.to, answer.summary)).collect::<Vec<_>>().join(", ");
-    let taken: Vec<&str> = answers.iter().filter(|answer| answer.taken).map(|answer| answer.to.as_str()).collect();
-    if taken.is_empty() { refused } else { format!("{refused}; it took {}", taken.join(", ")) }
+    let accepted: Vec<&str> =
+        answers.iter().filter(|answer| answer.accepted).map(|answer| answer.to.as_str()).collect();
+    if accepted.is_empty() { refused } else { format!("{refused}; it took {}", accepted.join(", ")) }
 }
 
 /// Returns true if git reports that the remote does not support atomic pushes.
 ///
 /// A remote's own text follows `remote: `; a host that refuses atomic pushes itself says so there.
-pub fn is_not_atomic(said: &str) -> bool {
-    let said = said.to_ascii_lowercase();
+pub fn is_not_atomic(stderr: &str) -> bool {
+    let lower = stderr.to_ascii_lowercase();
     ["does not support --atomic", "atomic push is not supported", "atomic pushes are not supported"]
         .iter()
-        .any(|words| said.contains(words))
+        .any(|words| lower.contains(words))
 }
 
 /// Parses the output of `git push --porcelain` and skips lines that are not about a ref.
@@ -68,12 +69,12 @@ pub fn fetched(text: &str) -> BTreeMap<String, Option<Oid>> {
 
 fn answer(line: &str) -> Option<Answer> {
     let (flag, to, summary) = fields(line)?;
-    let taken = match flag {
+    let accepted = match flag {
         ' ' | '+' | '*' | '=' | '-' => true,
         '!' => false,
         _ => return None,
     };
-    Some(Answer { to: to.to_owned(), taken, summary: printable::line(summary) })
+    Some(Answer { to: to.to_owned(), accepted, summary: printable::line(summary) })
 }
 
 /// Splits a line about a ref into its flag, the ref of the remote, and the summary.
@@ -95,27 +96,27 @@ pub fn listed(text: &str) -> Vec<(Oid, String)> {
 }
 
 /// Returns true if git reports that received objects failed its checks.
-pub fn is_unsound(said: &str) -> bool {
+pub fn is_unsound(stderr: &str) -> bool {
     let is_of_another_type = |line: &str| line.contains("error: object ") && line.contains(", not a ");
-    ["fsck error in", "did not send all necessary objects"].iter().any(|words| said.contains(words))
-        || said.lines().any(is_of_another_type)
+    ["fsck error in", "did not send all necessary objects"].iter().any(|words| stderr.contains(words))
+        || stderr.lines().any(is_of_another_type)
 }
 
 /// Returns the HTTP status with which, by git's message, a server or proxy refused the request.
 ///
 /// Ignores the remote's own text, which follows `remote: ` and may be anything.
-pub fn http_status(said: &str) -> Option<u16> {
+pub fn http_status(stderr: &str) -> Option<u16> {
     let status = |line: &str| {
         let (_, rest) = ["The requested URL returned error: ", "RPC failed; HTTP "]
             .iter()
             .find_map(|words| line.split_once(words))?;
         rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
     };
-    said.lines().filter(|line| !line.starts_with("remote: ")).find_map(status)
+    stderr.lines().filter(|line| !line.starts_with("remote: ")).find_map(status)
 }
 
 /// Returns the lock file that already existed, from git's message or ours.
-pub fn lock_named(said: &str) -> Option<PathBuf> {
+pub fn find_lock(stderr: &str) -> Option<PathBuf> {
     let line = |line: &str| {
         let git =
             || line.split_once("Unable to create '")?.1.split_once("': File exists").map(|(path, _)| path.to_owned());
@@ -126,7 +127,7 @@ pub fn lock_named(said: &str) -> Option<PathBuf> {
         let ours = || line.split_once(" is locked: ")?.1.strip_suffix(" exists").map(str::to_owned);
         git().or_else(config).or_else(ours)
     };
-    said.lines().find_map(line).map(PathBuf::from).filter(|path| path.extension().is_some_and(|end| end == "lock"))
+    stderr.lines().find_map(line).map(PathBuf::from).filter(|path| path.extension().is_some_and(|end| end == "lock"))
 }
 
 /// The header of a bundle.
@@ -189,7 +190,7 @@ fn capabilities<'a>(lines: impl Iterator<Item = &'a str>, is_newer: bool) -> (&'
     let (mut format, mut asks, mut known) = (None, Vec::new(), BTreeSet::new());
     for capability in lines.map(|line| &line[1..]).filter(|capability| known.insert(*capability)) {
         match capability.strip_prefix("object-format=") {
-            Some(named @ ("sha1" | "sha256")) if is_newer && format.is_none() => format = Some(named),
+            Some(name @ ("sha1" | "sha256")) if is_newer && format.is_none() => format = Some(name),
             _ => asks.push(capability.to_owned()),
         }
     }
@@ -224,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_lock_file_is_found_in_what_git_says() {
-        for (said, lock) in [
+        for (stderr, lock) in [
             (
                 "fatal: Unable to create '/r/.git/index.lock': File exists.\n\nAnother git process",
                 Some("/r/.git/index.lock"),
@@ -239,15 +240,16 @@ mod tests {
             ("fatal: Unable to create '/r/.git/index': File exists.", None),
             ("", None),
         ] {
-            assert_eq!(lock_named(said), lock.map(PathBuf::from), "{said}");
+            assert_eq!(find_lock(stderr), lock.map(PathBuf::from), "{stderr}");
         }
     }
 
     #[test]
     fn answers_of_a_push_are_read() {
         let answers = pushed(PUSHED);
-        let taken: Vec<_> = answers.iter().map(|a| (a.to.rsplit('/').next().unwrap_or_default(), a.taken)).collect();
-        assert_eq!(taken, [("r", true), ("q", true), ("p", true), ("s", false), ("u", false)]);
+        let accepted: Vec<_> =
+            answers.iter().map(|a| (a.to.rsplit('/').next().unwrap_or_default(), a.accepted)).collect();
+        assert_eq!(accepted, [("r", true), ("q", true), ("p", true), ("s", false), ("u", false)]);
         assert_eq!(answers[3].summary, "[remote rejected] (hook declined)");
         assert_eq!(answers[4].to, "refs/handoff/runs/u");
     }

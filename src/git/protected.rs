@@ -122,7 +122,7 @@ impl<'s> Protection<'s> {
                 let earlier = changed_by.insert(path.clone(), at);
                 let is_settled = earlier.is_none_or(|earlier| part.includes.contains(&earlier));
                 if !is_settled && files.get(path) != new.get(path) {
-                    return Err(Error::Conflict(shown(path.as_ref())));
+                    return Err(Error::Conflict(quote_path(path.as_ref())));
                 }
                 match new.get(path) {
                     Some(entry) => files.insert(path.clone(), *entry),
@@ -166,7 +166,7 @@ impl<'s> Protection<'s> {
                 (Some(old), Some(new)) if old.kind() != new.kind() => ChangeKind::Type,
                 _ => ChangeKind::Modified,
             };
-            changes.push(ProtectedChange { path: shown(path.as_ref()), change });
+            changes.push(ProtectedChange { path: quote_path(path.as_ref()), change });
         }
         // Quoting changes the order.
         changes.sort_by(|one, other| one.path.cmp(&other.path));
@@ -278,7 +278,7 @@ fn edited<'p>(
 }
 
 /// Returns a path as git writes it with `core.quotePath=false`.
-pub fn shown(path: &BStr) -> String {
+pub fn quote_path(path: &BStr) -> String {
     quoted_path::quoted(path)
 }
 

@@ -60,7 +60,7 @@ impl Quarantine {
     /// Checks all objects as a host checks a push. [`Error::Refused`] names the fault.
     pub fn promote(&self, tip: Oid, known: Option<Oid>) -> Result<KeepGuard, Error> {
         incoming::take_in(&self.repository, self.store().git(), tip, known, true).map_err(|error| match error {
-            incoming::Error::Refused(said) => Error::Refused(said),
+            incoming::Error::Refused(stderr) => Error::Refused(stderr),
             incoming::Error::Folder(error) => Error::Folder(error),
             incoming::Error::Git(error) => Error::Git(error),
         })

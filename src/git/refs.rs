@@ -139,8 +139,8 @@ fn delete_once(store: &Store, refs: &[(String, Oid)]) -> Result<(), Error> {
     let edit = |(name, old): &(String, Oid)| {
         let expected = PreviousValue::MustExistAndMatch(Target::Object(old.0));
         let change = Change::Delete { expected, log: gix::refs::transaction::RefLog::AndReference };
-        let named = FullName::try_from(name.as_str()).map_err(|_| Error::Name(name.clone()))?;
-        Ok(RefEdit { change, name: named, deref: false })
+        let full_name = FullName::try_from(name.as_str()).map_err(|_| Error::Name(name.clone()))?;
+        Ok(RefEdit { change, name: full_name, deref: false })
     };
     let edits = refs.iter().map(edit).collect::<Result<Vec<_>, Error>>()?;
     let repo = store.local();
@@ -185,8 +185,8 @@ pub fn move_branch(store: &Store, name: &str, old: Option<Oid>, new: Oid, why: &
 
 /// Fails if a new branch of this name could not be created. Changes nothing.
 pub fn may_make_branch(store: &Store, name: &str, at: Oid) -> Result<(), Error> {
-    let told = format!("start\ncreate {name} {at}\nprepare\nabort\n");
-    let call = store.git().args(["update-ref", "--stdin"]).input(told);
+    let input = format!("start\ncreate {name} {at}\nprepare\nabort\n");
+    let call = store.git().args(["update-ref", "--stdin"]).input(input);
     call.run().map(drop).map_err(|error| Error::Other(name.to_owned(), Box::new(error)))
 }
 

@@ -50,7 +50,7 @@ pub struct Reach {
     /// Cancels a call before its time limit.
     pub unless: Option<Cancellation>,
     /// Isolated settings for reaching remotes, or `None` for the repository's configuration.
-    pub apart: Option<Arc<IsolatedConfig>>,
+    pub isolated_config: Option<Arc<IsolatedConfig>>,
 }
 
 /// One remote.
@@ -85,8 +85,8 @@ impl Remotes {
     }
 
     /// Reads only the remotes in these isolated settings.
-    pub fn read_apart(store: &Store, apart: &IsolatedConfig) -> Result<Self, Error> {
-        Self::read_by(store, &|| apart.git(store))
+    pub fn read_isolated(store: &Store, config: &IsolatedConfig) -> Result<Self, Error> {
+        Self::read_by(store, &|| config.git(store))
     }
 
     fn read_by(store: &Store, git: &dyn Fn() -> Git) -> Result<Self, Error> {
@@ -203,11 +203,11 @@ pub fn push_url(store: &Store, remote: &Remote) -> Result<String, Error> {
 }
 
 /// Returns the push URL of a remote by these isolated settings.
-pub fn push_destination(store: &Store, apart: &IsolatedConfig, remote: &Remote) -> Result<String, Error> {
+pub fn push_destination(store: &Store, config: &IsolatedConfig, remote: &Remote) -> Result<String, Error> {
     if !remote.configured {
         return Ok(remote.given.clone());
     }
-    let url = apart.git(store).args(["remote", "get-url", "--push", "--", &remote.given]).line()?;
+    let url = config.git(store).args(["remote", "get-url", "--push", "--", &remote.given]).line()?;
     let path = if url.contains("://") { None } else { root(store).join(&url).canonicalize().ok() };
     Ok(path.map_or(url, |path| path.to_string_lossy().into_owned()))
 }
@@ -226,7 +226,7 @@ pub enum Depth {
 
 /// Fetches objects by id, checked by git, all or none, and keeps them until a ref reaches them.
 /// Moves no ref.
-pub fn fetch(store: &Store, reach: &Reach, from: &str, wanted: &[Oid], depth: Depth) -> Result<KeepGuard, Error> {
+pub fn fetch(store: &Store, reach: &Reach, from: &str, oids: &[Oid], depth: Depth) -> Result<KeepGuard, Error> {
     let quarantine = Incoming::new(store).map_err(Error::Quarantine)?;
     let mut call = quarantine.around(receiving(store, reach));
     if depth == Depth::Only {
@@ -234,7 +234,7 @@ pub fn fetch(store: &Store, reach: &Reach, from: &str, wanted: &[Oid], depth: De
         call = call.config("fetch.negotiationAlgorithm=noop");
     }
     let mut lines = String::new();
-    wanted.iter().for_each(|oid| writeln!(lines, "{oid}").expect("writing to a string does not fail"));
+    oids.iter().for_each(|oid| writeln!(lines, "{oid}").expect("writing to a string does not fail"));
     if depth == Depth::Trees {
         // A filter on the command line would be recorded for the remote and make this a partial
         // clone.
@@ -289,7 +289,7 @@ fn root(store: &Store) -> PathBuf {
 }
 
 pub(super) fn transport(store: &Store, reach: &Reach) -> Git {
-    let call = reach.apart.as_ref().map_or_else(|| store.git(), |apart| apart.git(store));
+    let call = reach.isolated_config.as_ref().map_or_else(|| store.git(), |config| config.git(store));
     let call = match &reach.unless {
         Some(stop) => call.unless(stop.clone()),
         None => call,
@@ -325,19 +325,19 @@ impl Error {
     pub(super) fn of(remote: &str, error: program::Error, reach: &Reach) -> Self {
         let remote = without_password(remote);
         match error {
-            program::Error::Failed { said, .. } if said.contains("File too large") => {
+            program::Error::Failed { stderr, .. } if stderr.contains("File too large") => {
                 Self::TooLarge(remote, reach.largest)
             }
             error if error.wants_memory() => Self::Unsound(remote, TOO_MUCH.into()),
-            program::Error::Failed { call, code, said } => {
+            program::Error::Failed { call, code, stderr } => {
                 // The rest of the command line may be thousands of refs.
                 let call = call.split(' ').take(2).collect::<Vec<_>>().join(" ");
-                let said = printable::lines(&said);
-                if porcelain::is_unsound(&said) {
-                    let why = said.lines().find_map(|line| line.strip_prefix("error: ")).unwrap_or(&said);
+                let stderr = printable::lines(&stderr);
+                if porcelain::is_unsound(&stderr) {
+                    let why = stderr.lines().find_map(|line| line.strip_prefix("error: ")).unwrap_or(&stderr);
                     return Self::Unsound(remote, why.trim().to_owned());
                 }
-                Self::Failed(remote, program::Error::Failed { call, code, said })
+                Self::Failed(remote, program::Error::Failed { call, code, stderr })
             }
             other => Self::Failed(remote, other),
         }

@@ -45,13 +45,13 @@ impl Before {
         let differing = self.differing(&self.index).map_err(nothing)?;
         let again = |path: &&PathBuf| !self.staged.contains(*path) || differing.contains(*path);
         let again: BTreeSet<PathBuf> = touched.iter().filter(again).cloned().collect();
-        let held = self.reset_index(&again).map_err(nothing)?;
-        for path in again.difference(&held) {
+        let tracked = self.reset_index(&again).map_err(nothing)?;
+        for path in again.difference(&tracked) {
             remove(&self.root, path).map_err(|error| Error::Remove(path.clone(), error))?;
         }
         let call = self.git().args(["checkout-index", "--force", "--index", "-q", "-z", "--stdin"]);
-        if !held.is_empty() {
-            call.input(listed(&held)).run()?;
+        if !tracked.is_empty() {
+            call.input(listed(&tracked)).run()?;
         }
         Ok(())
     }
@@ -70,31 +70,31 @@ impl Before {
         }
         // A file may replace a folder of the index: remove entries first.
         let nothing = "0".repeat(self.index.len());
-        let mut told = Vec::new();
+        let mut input = Vec::new();
         for file in files {
-            told.extend_from_slice(format!("0 {nothing}\t").as_bytes());
-            told.extend_from_slice(file.as_os_str().as_encoded_bytes());
-            told.push(0);
+            input.extend_from_slice(format!("0 {nothing}\t").as_bytes());
+            input.extend_from_slice(file.as_os_str().as_encoded_bytes());
+            input.push(0);
         }
-        let (held, entries) = self.held(&self.index, files)?;
-        told.extend(entries);
-        self.git().args(["update-index", "-z", "--index-info"]).input(told).run()?;
-        Ok(held)
+        let (tracked, entries) = self.list_in_tree(&self.index, files)?;
+        input.extend(entries);
+        self.git().args(["update-index", "-z", "--index-info"]).input(input).run()?;
+        Ok(tracked)
     }
 
     /// Returns which of some files a tree contains, and adds them to the index input.
-    fn held(&self, tree: &str, files: &BTreeSet<PathBuf>) -> Result<(BTreeSet<PathBuf>, Vec<u8>), Error> {
-        let (mut held, mut told) = (BTreeSet::new(), Vec::new());
+    fn list_in_tree(&self, tree: &str, files: &BTreeSet<PathBuf>) -> Result<(BTreeSet<PathBuf>, Vec<u8>), Error> {
+        let (mut tracked, mut input) = (BTreeSet::new(), Vec::new());
         let all = self.git().args(["ls-tree", "-r", "-z", "--full-tree", tree]).run()?;
         for entry in all.split(|byte| *byte == 0) {
             let path = entry.splitn(2, |byte| *byte == b'\t').nth(1).unwrap_or_default();
             if let Some(path) = paths(path).find(|path| files.contains(path)) {
-                told.extend_from_slice(entry);
-                told.push(0);
-                held.insert(path);
+                input.extend_from_slice(entry);
+                input.push(0);
+                tracked.insert(path);
             }
         }
-        Ok((held, told))
+        Ok((tracked, input))
     }
 
     /// Returns the paths in which the index differs from a tree.

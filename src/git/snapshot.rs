@@ -56,15 +56,15 @@ impl<'s> Snapshot<'s> {
     }
 
     /// Returns the paths that differ from the commit, without submodules and everything below the
-    /// `beside` folders.
-    pub fn changed(&self, rules: &IgnoreRules, beside: &[&str]) -> Result<BTreeSet<PathBuf>, Error> {
+    /// `excluded` folders.
+    pub fn changed(&self, rules: &IgnoreRules, excluded: &[&str]) -> Result<BTreeSet<PathBuf>, Error> {
         // The index knows nothing of the files yet, and its answer is only whether some differ.
         self.git().args(["update-index", "-q", "--really-refresh"]).succeeds()?;
         let list = self.git().args(["diff-files", "--name-only", "-z", "--no-renames", "--ignore-submodules=all"]);
         let mut changed: BTreeSet<PathBuf> = paths(&list.run()?).collect();
         changed.extend(self.untracked(rules)?);
         let absent = self.absent()?;
-        changed.retain(|path| !beside.iter().any(|folder| path.starts_with(folder)) && !absent.contains(path));
+        changed.retain(|path| !excluded.iter().any(|folder| path.starts_with(folder)) && !absent.contains(path));
         Ok(changed)
     }
 
@@ -99,9 +99,9 @@ impl IgnoreRules {
     }
 }
 
-/// Writes a commit of the work tree on top of `HEAD`, without the `beside` folders. Neither the
+/// Writes a commit of the work tree on top of `HEAD`, without the `excluded` folders. Neither the
 /// index nor a ref changes.
-pub fn commit(store: &Store, beside: &[&str]) -> Result<Oid, Error> {
+pub fn commit(store: &Store, excluded: &[&str]) -> Result<Oid, Error> {
     let root = store.work_dir().ok_or(work_tree::Error::Bare)?;
     let (head, _) = work_tree::head(store)?.ok_or(Error::Unborn)?;
     let folder = tempfile::tempdir().map_err(Error::Folder)?;
@@ -109,7 +109,7 @@ pub fn commit(store: &Store, beside: &[&str]) -> Result<Oid, Error> {
     // A split index would write a file beside the user's index.
     let git = || store.git().work_tree(&root).env("GIT_INDEX_FILE", &index).config("core.splitIndex=false");
     let all = git().args(["add", "--all", "--", ":/"]);
-    beside.iter().fold(all, |git, folder| git.arg(format!(":(top,exclude,literal){folder}"))).run()?;
+    excluded.iter().fold(all, |git, folder| git.arg(format!(":(top,exclude,literal){folder}"))).run()?;
     let tree = git().arg("write-tree").line()?;
     let tree = tree.parse().map_err(|_| work_tree::Error::Tree(tree))?;
     Ok(bare_commit(store, tree, Some(head))?)

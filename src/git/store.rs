@@ -213,7 +213,7 @@ impl Store {
     }
 
     /// Returns the names of bytes, which need not be stored.
-    pub fn named(&self, bytes: &[u8]) -> Result<Product, Error> {
+    pub fn compute_product(&self, bytes: &[u8]) -> Result<Product, Error> {
         Product::of(bytes, self.hash_kind()).map_err(|Unnamed(cause)| Error::Name(cause))
     }
 

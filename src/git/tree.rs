@@ -14,9 +14,9 @@ pub fn files(store: &Store, tree: Oid) -> Result<Vec<(String, Oid)>, Error> {
     }
     let entries = TreeRefIter::from_bytes(&bytes, store.hash_kind()).map_while(Result::ok);
     let files = entries.filter(|entry| entry.mode.is_blob());
-    let named = files
+    let with_names = files
         .filter_map(|entry| Some((std::str::from_utf8(entry.filename).ok()?.to_owned(), Oid(entry.oid.to_owned()))));
-    Ok(named.collect())
+    Ok(with_names.collect())
 }
 
 /// Returns the regular files of a tree and of all its folders, by path.

@@ -27,7 +27,7 @@ const SHOWN: usize = 120;
 
 /// Returns true if git reports that the response was not a list of refs.
 pub(super) fn is_page(error: &program::Error) -> bool {
-    matches!(error, program::Error::Failed { said, .. } if said.contains(NOT_VALID))
+    matches!(error, program::Error::Failed { stderr, .. } if stderr.contains(NOT_VALID))
 }
 
 /// curl's report of one listing of a remote over HTTP.

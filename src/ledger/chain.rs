@@ -204,7 +204,7 @@ impl Appended {
             return Ok((self.head, self.links));
         };
         let Self { expected, head, links, store, batch } = self;
-        let kept = batch.keep()?;
+        let guard = batch.keep()?;
         // A crash here leaves unreachable objects, a stale `.keep` file, and the chain as it was.
         match expected {
             Some(old) => refs::advance(&store, &head.name, old, new),
@@ -215,7 +215,7 @@ impl Appended {
             other => Error::Ref(other),
         })?;
         // From here on, `git gc` sees the ref.
-        drop(kept);
+        drop(guard);
         Ok((head, links))
     }
 }

@@ -48,7 +48,7 @@ pub struct Extension {
     pub head: Oid,
     /// Its head before.
     pub old: Option<Oid>,
-    kept: KeepGuard,
+    guard: KeepGuard,
 }
 
 /// An event with the time at which the key first stated it.
@@ -84,12 +84,12 @@ pub fn extend(
         Some((name, head)) => chain::tip_at(&writer.store, &name.reference(), head)?,
         None => Head::unborn(String::new()),
     };
-    let (kept, links) = writer.append_dated(&head, dated(head.at, events.clone()))?.place()?;
+    let (guard, links) = writer.append_dated(&head, dated(head.at, events.clone()))?.place()?;
     if let Some((name, _)) = log {
-        return Ok(Extension::of(name.clone(), &head, kept, &links));
+        return Ok(Extension::of(name.clone(), &head, guard, &links));
     }
     if let Some(name) = free_name(writer, &links)? {
-        return Ok(Extension::of(name, &head, kept, &links));
+        return Ok(Extension::of(name, &head, guard, &links));
     }
     // Another log of the key has all these entries, so new ones are dated now.
     let now = writer.clock.now();
@@ -97,9 +97,9 @@ pub fn extend(
         let made = (event.at < now).then_some(event.at);
         (now, draft(about, event.event.with_made(made)))
     };
-    let (kept, links) = writer.append_dated(&head, events.into_iter().map(now).collect())?.place()?;
+    let (guard, links) = writer.append_dated(&head, events.into_iter().map(now).collect())?.place()?;
     let name = LogName::apart(&writer.signer.fingerprint(), first_of(&links).hash);
-    Ok(Extension::of(name, &head, kept, &links))
+    Ok(Extension::of(name, &head, guard, &links))
 }
 
 /// Returns drafts with their times. An event older than its predecessor states its time in `made`.
@@ -129,9 +129,9 @@ fn first_of(links: &[Link]) -> &Link {
 }
 
 impl Extension {
-    fn of(name: LogName, head: &Head, kept: KeepGuard, links: &[Link]) -> Self {
+    fn of(name: LogName, head: &Head, guard: KeepGuard, links: &[Link]) -> Self {
         let last = links.last().expect("a log is extended by something to say");
-        Self { name, head: last.commit, old: head.commit, kept }
+        Self { name, head: last.commit, old: head.commit, guard }
     }
 
     /// Moves the log's ref to the new head. Fails if another process appended first.
@@ -142,7 +142,7 @@ impl Extension {
             Some(old) => refs::advance(store, &name, old, self.head),
         };
         // The objects are kept until the ref has moved.
-        drop(self.kept);
+        drop(self.guard);
         moved.map_err(|error| match error {
             refs::Error::LostRace(name) => Error::Chain(chain::Error::LostRace(name)),
             other => Error::Refs(other),
@@ -253,7 +253,7 @@ pub fn last(store: &Store, head: Oid, log: &LogName, run: &RunId) -> Result<Opti
 /// Fetched logs of other keys do not count. Of a fetched log, the latest entry that the key signed
 /// counts.
 pub fn witnesses(store: &Store, fingerprint: &str, run: &RunId) -> Result<Vec<String>, Error> {
-    let (mut named, about) = (Vec::new(), Subject::from(run.clone()));
+    let (mut names, about) = (Vec::new(), Subject::from(run.clone()));
     for (name, tip) in refs::list(store, format::REFS).map_err(Error::Refs)? {
         let is_fetched = Place::fetched_of(&name, place::Kind::Log).is_some();
         let is_of_key = || {
@@ -267,10 +267,10 @@ pub fn witnesses(store: &Store, fingerprint: &str, run: &RunId) -> Result<Vec<St
         if let Some(tree) = tree
             && record_in(store, tree, &about)?.is_some()
         {
-            named.push(name);
+            names.push(name);
         }
     }
-    Ok(named)
+    Ok(names)
 }
 
 /// Returns the tree of the latest entry that a key signed, among those that end at `tip`.

@@ -25,8 +25,8 @@ pub fn item_of(store: &Store, links: &[Link], item: &ItemId, product: Option<&Pr
             return Err(Error::NoProduct(item.clone(), key.clone()));
         }
         let leaves = leaves(before);
-        let shown = vec![Leaf { entry: value(&links[at].entry), path: path(&leaves, at) }];
-        return Ok(Proof { item: Some(item.clone()), shown, ..begin(store, before, seal, &leaves)? });
+        let entries = vec![Leaf { entry: value(&links[at].entry), path: path(&leaves, at) }];
+        return Ok(Proof { item: Some(item.clone()), shown: entries, ..begin(store, before, seal, &leaves)? });
     }
     let ended = before.iter().rposition(|link| done(&link.entry).is_some_and(|e| e.item == *item));
     let ended = ended.ok_or_else(|| Error::NotDone(item.clone()))?;
@@ -106,8 +106,8 @@ fn admission(store: &Store, before: &[Link], seal: &Link, leaves: &[Digest]) -> 
     }
     let admits =
         |link: &Link| matches!(&link.entry.event, Event::RunAdmitted(e) if e.role == Role::Seal && e.key == key);
-    let shown = |at: usize| Ok(Signed { commit: commit(store, &before[at])?, path: Some(path(leaves, at)) });
-    before.iter().position(admits).map(shown).transpose()
+    let signed_at = |at: usize| Ok(Signed { commit: commit(store, &before[at])?, path: Some(path(leaves, at)) });
+    before.iter().position(admits).map(signed_at).transpose()
 }
 
 fn read(store: &Store, reference: &str) -> Result<Vec<Link>, Error> {

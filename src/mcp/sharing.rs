@@ -97,7 +97,7 @@ fn thread_push(call: &Call, parameters: &Push) -> Result<Value, Failure> {
     }
     let request = push::Request {
         remote,
-        asked: push::Asked::Named(vec![thread.as_str().to_owned()]),
+        selection: push::Selection::Named(vec![thread.as_str().to_owned()]),
         threads_only: true,
         transcripts: false,
         space: space()?,
@@ -129,7 +129,7 @@ fn thread_fetch(call: &Call, parameters: &Fetch) -> Result<Value, Failure> {
         .map_err(|error| Failure::from(error).hint(hints::fetch(&request.remote.given)))?;
     let named = request.names.first().map_or("", String::as_str);
     let refused = fetched
-        .taken
+        .refs
         .iter()
         .find(|taken| taken.place.kind == Kind::Thread && taken.place.name == named && taken.status.is_refused());
     if let Some(taken) = refused {
@@ -140,7 +140,7 @@ fn thread_fetch(call: &Call, parameters: &Fetch) -> Result<Value, Failure> {
 }
 
 /// Returns the reason why a requested thread was not updated.
-fn not_taken(taken: &fetch::Taken, request: &fetch::Request) -> Failure {
+fn not_taken(taken: &fetch::FetchedRef, request: &fetch::Request) -> Failure {
     let why = match &taken.status {
         fetch::Status::Unsound(why) => format!("is not sound: {why}"),
         fetch::Status::Unfit(what) => format!("is {what}"),

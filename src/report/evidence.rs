@@ -113,7 +113,7 @@ fn needed(store: &Store, refs: &BTreeMap<Place, Oid>) -> Result<BTreeSet<Oid>, p
         if place.kind == place::Kind::Run {
             let links = chain::read_at(store, &place.below(REFS), *tip).map_or_else(|_| Vec::new(), |(_, links)| links);
             let files = links.iter().flat_map(|link| link.entry.event.files());
-            needed.extend(files.filter(|(path, _)| !holds_content(path)).map(|(_, named)| named.oid));
+            needed.extend(files.filter(|(path, _)| !holds_content(path)).map(|(_, product)| product.oid));
             continue;
         }
         let listed = store.git().args(["ls-tree", "-r", "-z", "--full-tree", &tip.to_string()]).run()?;

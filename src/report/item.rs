@@ -15,7 +15,7 @@ pub(super) fn facts(page: &RunPage<'_>, at: ItemIndex, entries: &[&Value]) -> Va
     let last = |kind: &str| entries.iter().rev().find(|entry| entry["kind"] == kind).copied();
     let (fired, ended) = (last("item.fired"), last("item.reconciled"));
     let status = page.status(at);
-    let mut shown = json!({
+    let mut value = json!({
         "anchor": page.anchor(at),
         "id": page.id(at),
         "status": status.word(),
@@ -25,7 +25,7 @@ pub(super) fn facts(page: &RunPage<'_>, at: ItemIndex, entries: &[&Value]) -> Va
         "products": ended.map_or(0, |ended| ended["products"].as_object().map_or(0, serde_json::Map::len)),
     });
     if page.has_details(status) {
-        shown["details"] = json!({
+        value["details"] = json!({
             "facts": item_facts(page, at, fired, ended),
             "inputs": inputs(fired),
             "contents": products(page, ended),
@@ -33,7 +33,7 @@ pub(super) fn facts(page: &RunPage<'_>, at: ItemIndex, entries: &[&Value]) -> Va
             "entries": entries.iter().map(|entry| step(entry)).collect::<Vec<_>>(),
         });
     }
-    shown
+    value
 }
 
 fn item_facts(page: &RunPage<'_>, at: ItemIndex, fired: Option<&Value>, ended: Option<&Value>) -> Value {

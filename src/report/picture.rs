@@ -73,7 +73,7 @@ fn drawn(page: &RunPage<'_>, indices: &[ItemIndex], placed: &Placed, number: usi
     let worst = counts.keys().next().copied().unwrap_or(ItemStatus::Pending);
     let words: Vec<String> = counts.iter().map(|(status, count)| format!("{count} {}", status.word())).collect();
     let ids: Vec<&str> = members.iter().map(|at| page.id(*at)).collect();
-    let (shown, name, title) = match ids.as_slice() {
+    let (caption, name, title) = match ids.as_slice() {
         [id] => (label(id), (*id).to_owned(), worst.word().to_owned()),
         ids => (label(&format!("{}… {}", prefix(ids), ids.len())), prefix(ids) + "…", words.join(", ")),
     };
@@ -90,7 +90,7 @@ fn drawn(page: &RunPage<'_>, indices: &[ItemIndex], placed: &Placed, number: usi
     };
     json!({
         "x": x, "y": y, "width": width, "height": height, "textX": x + 10, "textY": y + height / 2 + 5,
-        "label": format!("{} {shown}", standing.mark()),
+        "label": format!("{} {caption}", standing.mark()),
         "name": name,
         "title": title,
         "anchor": anchor,

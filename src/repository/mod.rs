@@ -128,7 +128,7 @@ pub struct Repository {
     /// The temporary repository, if the directory is not in one.
     outside: Option<ScratchRepo>,
     /// Keeps saved objects from being pruned before a ref names them.
-    kept: Mutex<KeepGuard>,
+    guard: Mutex<KeepGuard>,
 }
 
 impl Repository {
@@ -162,7 +162,7 @@ impl Repository {
 
     fn assemble(store: Store, config: Config, environment: Environment, outside: Option<ScratchRepo>) -> Self {
         let (store, config) = (store.with_durability(config.durability), Arc::new(config));
-        Self { store, config, environment, offline: false, notes: Mutex::default(), outside, kept: Mutex::default() }
+        Self { store, config, environment, offline: false, notes: Mutex::default(), outside, guard: Mutex::default() }
     }
 
     /// Returns true if the directory is not in a repository.
@@ -172,8 +172,8 @@ impl Repository {
 
     /// Returns the actor: the given one, else `HANDOFF_ACTOR`, else the user.
     pub fn actor(&self) -> Result<String, AnyError> {
-        let named = self.environment.actor.clone().or_else(|| self.environment.variable(ACTOR));
-        let actor = named.unwrap_or_else(|| {
+        let configured = self.environment.actor.clone().or_else(|| self.environment.variable(ACTOR));
+        let actor = configured.unwrap_or_else(|| {
             let name = self.config.user_name.clone();
             let login = || self.environment.variable("LOGNAME").or_else(|| self.environment.variable("USER"));
             format!("human:{}", name.or_else(login).unwrap_or_else(|| "unknown".into()))
@@ -247,7 +247,7 @@ impl Repository {
             within: None,
             idle: None,
             unless: None,
-            apart: None,
+            isolated_config: None,
         }
     }
 
@@ -290,14 +290,14 @@ impl Repository {
 
     /// Stores a file and keeps it for the life of this value; `name` names it in messages.
     pub fn save(&self, name: &Path, file: File) -> Result<Product, AnyError> {
-        let shown = name.display().to_string();
-        let check = |file: &mut File| Ok(self.gate().check_reader(&shown, file).map_err(save::Error::Read)??);
+        let display = name.display().to_string();
+        let check = |file: &mut File| Ok(self.gate().check_reader(&display, file).map_err(save::Error::Read)??);
         let saved = save::save(&self.store, file, self.config.max_product_size, check);
-        let (product, kept) = saved.map_err(|error: AnyError| match error.downcast() {
+        let (product, guard) = saved.map_err(|error: AnyError| match error.downcast() {
             Ok(source) => Error::Saved { name: name.to_owned(), source }.into(),
             Err(other) => other,
         })?;
-        self.keep(kept);
+        self.keep(guard);
         Ok(product)
     }
 
@@ -315,8 +315,8 @@ impl Repository {
     }
 
     /// Keeps objects for the life of this value.
-    pub fn keep(&self, kept: KeepGuard) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).join(kept);
+    pub fn keep(&self, guard: KeepGuard) {
+        self.guard.lock().unwrap_or_else(PoisonError::into_inner).join(guard);
     }
 
     /// Returns the registered schemas. Each file is read on first use.

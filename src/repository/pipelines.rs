@@ -105,12 +105,12 @@ impl Repository {
     pub fn pipelines(&self) -> Pipelines {
         let mut known = Registered::default();
         for (id, registration) in &self.config.pipelines {
-            let (path, place, wanted) = (self.below_top(&registration.path), registration.place(), id.clone());
+            let (path, place, expected_id) = (self.below_top(&registration.path), registration.place(), id.clone());
             let file = place.file.clone();
             let read = move || {
                 let spec = read(&path, &file)?;
                 let other = || format!("is another in {file}: {:?}", spec.id);
-                if spec.id == wanted { Ok(spec) } else { Err(other()) }
+                if spec.id == expected_id { Ok(spec) } else { Err(other()) }
             };
             known.add(id.clone(), place, Box::new(read));
         }

@@ -110,14 +110,14 @@ impl Repository {
         Ok(retry::run(|| {
             let mut logs = outbound.logs()?;
             let heads = std::mem::take(&mut logs.heads);
-            logs.publish_known(store).map(|kept| BundledLogs { heads, _kept: kept })
+            logs.publish_known(store).map(|extension| BundledLogs { heads, _kept: extension })
         })?)
     }
 
     /// Writes a bundle file. An existing file is replaced atomically.
     pub fn bundle_into(&self, request: BundleRequest<'_>, path: &Path) -> Result<Bundled, AnyError> {
         let failed = |source: io::Error| Error::File { path: path.to_owned(), source };
-        let mut file = NewFile::beside(path).map_err(failed)?;
+        let mut file = NewFile::next_to(path).map_err(failed)?;
         let bundled = self.bundle(request, file.as_write())?;
         file.place().map_err(failed)?;
         Ok(bundled)

@@ -8,20 +8,24 @@ use crate::ledger::chain;
 use crate::model::digest::Oid;
 use crate::model::log_name::LogName;
 
-use super::travelling::Travelling;
+use super::travelling::SharedLog;
 use super::{Kind, Place};
 
 /// Deletes the fetched refs of such logs; returns their places.
 ///
 /// Nothing is lost: a fetched log that the remote shows contains every statement.
-pub(super) fn give_way(store: &Store, folder: &str, shown: &BTreeSet<Place>) -> Result<BTreeSet<Place>, refs::Error> {
+pub(super) fn give_way(
+    store: &Store,
+    folder: &str,
+    listed_places: &BTreeSet<Place>,
+) -> Result<BTreeSet<Place>, refs::Error> {
     let (mut there, mut gone) = (BTreeMap::<String, Vec<(LogName, Oid)>>::new(), Vec::new());
     for (name, head) in refs::list(store, &format!("{folder}logs/"))? {
         let place = name.strip_prefix(folder).and_then(Place::parse).filter(|place| place.kind == Kind::Log);
         let Some((place, log)) = place.and_then(|place| Some((place.clone(), LogName::parse(&place.name)?))) else {
             continue;
         };
-        if shown.contains(&place) {
+        if listed_places.contains(&place) {
             there.entry(log.key().to_owned()).or_default().push((log, head));
         } else {
             gone.push((place, log, head));
@@ -30,8 +34,8 @@ pub(super) fn give_way(store: &Store, folder: &str, shown: &BTreeSet<Place>) -> 
     let mut folded = BTreeSet::new();
     for (place, log, head) in gone {
         let others = there.get(log.key()).map_or(&[][..], Vec::as_slice);
-        let Some(said) = read(store, &log, head) else { continue };
-        if others.iter().filter_map(|(other, head)| read(store, other, *head)).any(|other| other.covers(&said)) {
+        let Some(folded_log) = read(store, &log, head) else { continue };
+        if others.iter().filter_map(|(other, head)| read(store, other, *head)).any(|other| other.covers(&folded_log)) {
             refs::delete(store, &place.below(folder), head)?;
             folded.insert(place);
         }
@@ -40,7 +44,7 @@ pub(super) fn give_way(store: &Store, folder: &str, shown: &BTreeSet<Place>) -> 
 }
 
 /// Reads a log, or returns `None` if it is unreadable and so cannot replace another.
-fn read(store: &Store, log: &LogName, head: Oid) -> Option<Travelling> {
+fn read(store: &Store, log: &LogName, head: Oid) -> Option<SharedLog> {
     let (_, links) = chain::read_at(store, &log.reference(), head).ok()?;
-    Some(Travelling::new(log.clone(), head, &links))
+    Some(SharedLog::new(log.clone(), head, &links))
 }

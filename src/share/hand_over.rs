@@ -7,19 +7,19 @@ use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 
 use super::own_logs::{self, Overtaken};
-use super::push::{Error, Moved, Request, held};
-use super::rival::Remotely;
+use super::push::{Error, Moved, Request, list_refs};
+use super::rival::RemoteRefs;
 use super::{Kind, Place, transcripts};
 
 /// Updates the remote's refs and reads them back. Returns the refs after it, or `None` if there was
 /// nothing to update.
 pub(super) fn hand_over(
-    there: &Remotely<'_>,
+    there: &RemoteRefs<'_>,
     request: &Request,
     moves: &[Moved],
     key: Option<&str>,
 ) -> Result<Option<BTreeMap<Place, Oid>>, AnyError> {
-    let Remotely { store, reach, url, .. } = *there;
+    let RemoteRefs { store, reach, url, .. } = *there;
     let moving = || moves.iter().filter(|moved| moved.status.moves());
     let spec = |moved: &Moved| Spec {
         oid: moved.new,
@@ -31,14 +31,14 @@ pub(super) fn hand_over(
     if specs.is_empty() {
         return Ok(None);
     }
-    let (answers, said) = remote::push(store, reach, &request.remote.given, &specs)?;
-    let has = held(store, reach, url, &request.space);
-    if answers.iter().any(|answer| !answer.taken) {
+    let (answers, messages) = remote::push(store, reach, &request.remote.given, &specs)?;
+    let has = list_refs(store, reach, url, &request.space);
+    if answers.iter().any(|answer| !answer.accepted) {
         let overtaken = has.ok().and_then(|has| {
             let logs = || key.and_then(|key| own_logs::overtaken(key, moves, &answers, &has));
             transcripts::overtaken(moves, &has).or_else(logs)
         });
-        let error = Error::Declined { answers, said };
+        let error = Error::Declined { answers, messages };
         return Err(match overtaken {
             Some(how) => Error::Overtaken(error.into(), how).into(),
             None => error.into(),

@@ -14,14 +14,14 @@ use crate::verify::{self, Chain};
 /// Does not examine other objects.
 pub(super) fn refuses(place: &Place, store: &Store, known: Option<Oid>, tip: Oid) -> Result<(), String> {
     let check = |chain: Chain<'_>| verify::check_incoming(store, chain, known, tip);
-    let named = match place.kind {
+    let result = match place.kind {
         Kind::Run => RunId::parse(&place.name).ok().map(|run| check(Chain::Run(&run))),
         Kind::Thread => ThreadId::parse(&place.name).ok().map(|thread| check(Chain::Thread(&thread))),
         Kind::Log => LogName::parse(&place.name).map(|log| check(Chain::Log(&log))),
         Kind::Archive => LogName::parse(&place.name).map(|archive| check(Chain::Archive(&archive))),
         Kind::Transcripts | Kind::Stamps | Kind::ThreadStamps => Some(Ok(())),
     };
-    named.unwrap_or_else(|| Err("its name is none of a chain's".into()))
+    result.unwrap_or_else(|| Err("its name is none of a chain's".into()))
 }
 
 /// Returns true for a run, a thread or the transcripts of a run with this name.
@@ -31,13 +31,13 @@ fn is_called(place: &Place, name: &str) -> bool {
 
 /// Returns true if a place is shared when these names, or all, are asked for. Logs always are.
 pub(super) fn is_asked(place: &Place, names: Option<&[String]>, transcripts: bool) -> bool {
-    let named = names.is_none_or(|names| names.iter().any(|name| is_called(place, name)));
+    let is_named = names.is_none_or(|names| names.iter().any(|name| is_called(place, name)));
     match place.kind {
         // An archive also contains runs that were not named.
         Kind::Archive => names.is_none(),
-        Kind::Run | Kind::Thread | Kind::Stamps | Kind::ThreadStamps => named,
+        Kind::Run | Kind::Thread | Kind::Stamps | Kind::ThreadStamps => is_named,
         Kind::Log => true,
-        Kind::Transcripts => transcripts && named,
+        Kind::Transcripts => transcripts && is_named,
     }
 }
 

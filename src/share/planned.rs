@@ -10,7 +10,7 @@ use crate::model::log_name::LogName;
 
 use super::diverged::How;
 use super::push::{Error, Moved, Pushed, Status};
-use super::rival::{Found, Remotely};
+use super::rival::{Found, RemoteRefs};
 use super::{Diverged, Place};
 
 /// The planned changes.
@@ -36,17 +36,17 @@ impl<'a> Plan<'a> {
         self.pushed.moved.push(Moved { to: place.below(self.folder), place, old, new, status });
     }
 
-    /// Compares our object with the remote's. `held` means that a pushed archive contains it.
+    /// Compares our object with the remote's. `is_archived` means that a pushed archive contains it.
     pub(super) fn take(
         &mut self,
-        there: &Remotely<'_>,
+        there: &RemoteRefs<'_>,
         place: Place,
         new: Oid,
-        held: bool,
-        kept: &mut KeepGuard,
+        is_archived: bool,
+        guard: &mut KeepGuard,
     ) -> Result<(), AnyError> {
         let (store, old) = (there.store, there.has.get(&place).copied());
-        let (found, rival) = there.look(&place, new, kept)?;
+        let (found, rival) = there.look(&place, new, guard)?;
         self.pushed.rivals.extend(rival);
         match found {
             Found::Apart => {
@@ -54,8 +54,8 @@ impl<'a> Plan<'a> {
             }
             Found::Blocked => {}
             Found::Stands(status) => {
-                let goes = held && old.is_some_and(|old| history::goes_on(store, old, new));
-                if !held || goes {
+                let goes = is_archived && old.is_some_and(|old| history::goes_on(store, old, new));
+                if !is_archived || goes {
                     self.add(place, old, new, if goes { Status::Archived } else { status });
                 }
             }

@@ -8,7 +8,7 @@ use gix::bstr::BString;
 
 use crate::git::extent::extent;
 use crate::git::merge::{self, Scratch};
-use crate::git::protected::{self, Protection, SUBMODULE, shown};
+use crate::git::protected::{self, Protection, SUBMODULE, quote_path};
 use crate::git::store::{self, Edit, KeepGuard, Store};
 use crate::git::verified_stream;
 use crate::model::bounds;
@@ -38,7 +38,7 @@ impl ProtectedFiles {
         if !store.contains(base) {
             return Err(Error::NoBase { run, base });
         }
-        let scratch = Scratch::apart(store, base)?;
+        let scratch = Scratch::isolated(store, base)?;
         let mut files = BTreeMap::new();
         let mut known = BTreeSet::new();
         for manifest in manifests.iter().filter(|manifest| known.insert(&manifest.protect)) {
@@ -53,7 +53,7 @@ impl ProtectedFiles {
             files.extend(scratch.files_for(&patches)?);
         }
         match files.iter().find(|(_, blob)| !store.contains(**blob)) {
-            Some((path, _)) => Err(Error::NoFile { run, base, path: shown(path.as_ref()) }),
+            Some((path, _)) => Err(Error::NoFile { run, base, path: quote_path(path.as_ref()) }),
             None => Ok(Some(Self { run, base, files })),
         }
     }

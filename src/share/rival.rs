@@ -49,24 +49,24 @@ pub(super) enum Found {
 }
 
 /// The remote's refs.
-pub(super) struct Remotely<'a> {
+pub(super) struct RemoteRefs<'a> {
     pub(super) store: &'a Store,
     pub(super) reach: &'a Reach,
     pub(super) url: &'a str,
     pub(super) has: BTreeMap<Place, Oid>,
 }
 
-impl Remotely<'_> {
+impl RemoteRefs<'_> {
     /// Compares our object with the remote's. Fetches what the comparison needs and keeps it as
-    /// long as `kept`.
+    /// long as `guard`.
     pub(super) fn look(
         &self,
         place: &Place,
         ours: Oid,
-        kept: &mut KeepGuard,
+        guard: &mut KeepGuard,
     ) -> Result<(Found, Option<Rival>), AnyError> {
         let Some(theirs) = self.has.get(place).copied() else { return Ok((Found::Stands(Status::New), None)) };
-        let (status, fault) = match self.bring(place, theirs, kept)? {
+        let (status, fault) = match self.bring(place, theirs, guard)? {
             Some(why) => (None, Some(why)),
             None => self.compare(place, theirs, ours),
         };
@@ -74,12 +74,13 @@ impl Remotely<'_> {
         let Some(why) = fault else {
             return Ok((self.honest(place, status, theirs, ours, log)?, None));
         };
-        let beside = match &log {
+        let alternative = match &log {
             Some(log) => self.free(log, theirs, ours)?,
             None => None,
         };
-        let rival = Rival { place: place.clone(), theirs, why, instead: beside.as_ref().map(|(name, _)| name.clone()) };
-        Ok((beside.map_or(Found::Blocked, |(name, status)| Found::Beside(name, status)), Some(rival)))
+        let rival =
+            Rival { place: place.clone(), theirs, why, instead: alternative.as_ref().map(|(name, _)| name.clone()) };
+        Ok((alternative.map_or(Found::Blocked, |(name, status)| Found::Beside(name, status)), Some(rival)))
     }
 
     /// Compares two valid objects.
@@ -102,13 +103,13 @@ impl Remotely<'_> {
     }
 
     /// Fetches the remote's log for comparison; returns a reason if the log is invalid.
-    pub(super) fn bring(&self, place: &Place, theirs: Oid, kept: &mut KeepGuard) -> Result<Option<String>, AnyError> {
+    pub(super) fn bring(&self, place: &Place, theirs: Oid, guard: &mut KeepGuard) -> Result<Option<String>, AnyError> {
         if place.kind != Kind::Log || self.store.contains(theirs) {
             return Ok(None);
         }
         match remote::fetch(self.store, self.reach, self.url, &[theirs], Depth::History) {
             Ok(brought) => {
-                kept.join(brought);
+                guard.join(brought);
                 Ok(None)
             }
             Err(remote::Error::Unsound(_, why)) => Ok(Some(format!("git finds what it holds unsound: {why}"))),

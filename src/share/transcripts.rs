@@ -9,15 +9,15 @@ use crate::model::digest::Oid;
 
 use super::own_logs::Overtaken;
 use super::push::Moved;
-use super::rival::Remotely;
+use super::rival::RemoteRefs;
 use super::{Kind, Place};
 
 /// Returns the remote's tree of transcripts, fetched if necessary. Returns `None` for an object
 /// that cannot be fetched soundly or is no tree, which gives way.
-pub(super) fn bring(there: &Remotely<'_>, theirs: Oid, kept: &mut KeepGuard) -> Result<Option<Oid>, AnyError> {
+pub(super) fn bring(there: &RemoteRefs<'_>, theirs: Oid, guard: &mut KeepGuard) -> Result<Option<Oid>, AnyError> {
     if !there.store.contains(theirs) {
         match remote::fetch(there.store, there.reach, there.url, &[theirs], Depth::History) {
-            Ok(brought) => kept.join(brought),
+            Ok(brought) => guard.join(brought),
             Err(remote::Error::Unsound(..)) => return Ok(None),
             Err(error) => return Err(error.into()),
         }

@@ -13,7 +13,7 @@ use crate::model::log_name::LogName;
 use crate::model::place::Place;
 
 /// A log that can be pushed.
-pub(super) struct Travelling {
+pub(super) struct SharedLog {
     pub(super) name: LogName,
     /// The present head to continue.
     pub(super) head: Oid,
@@ -23,37 +23,37 @@ pub(super) struct Travelling {
     pub(super) is_there: bool,
     /// Whether it continues a head that another clone may have written.
     pub(super) is_adopted: bool,
-    said: BTreeMap<Subject, Vec<Dated>>,
+    statements: BTreeMap<Subject, Vec<Dated>>,
 }
 
-impl Travelling {
+impl SharedLog {
     /// Creates a log from the entries up to `head`.
     pub(super) fn new(name: LogName, head: Oid, links: &[Link]) -> Self {
-        let mut said: BTreeMap<Subject, Vec<Dated>> = BTreeMap::new();
+        let mut statements: BTreeMap<Subject, Vec<Dated>> = BTreeMap::new();
         for Link { entry, .. } in links {
-            said.entry(entry.about.clone()).or_default().push(Dated::of(entry));
+            statements.entry(entry.about.clone()).or_default().push(Dated::of(entry));
         }
-        Self { name, head, is_read: !links.is_empty(), is_there: false, is_adopted: false, said }
+        Self { name, head, is_read: !links.is_empty(), is_there: false, is_adopted: false, statements }
     }
 
     /// Returns the statements about a run or thread.
-    fn said_of(&self, about: &Subject) -> &[Dated] {
-        self.said.get(about).map_or(&[], Vec::as_slice)
+    fn statements_about(&self, about: &Subject) -> &[Dated] {
+        self.statements.get(about).map_or(&[], Vec::as_slice)
     }
 
     /// Adds appended statements.
     pub(super) fn say(&mut self, events: &[(Subject, Dated)]) {
         for (about, event) in events {
-            self.said.entry(about.clone()).or_default().push(event.clone());
+            self.statements.entry(about.clone()).or_default().push(event.clone());
         }
     }
 
     /// Returns those statements about a run or thread that the log lacks, in order.
     pub(super) fn lacks(&self, about: &Subject, events: &[Dated]) -> Vec<Dated> {
-        let said = self.said_of(about);
-        let (known, all) = (statements(said), statements(events));
+        let recorded = self.statements_about(about);
+        let (known, all) = (statements(recorded), statements(events));
         let is_lacking = |event: &Event| match event {
-            Event::LogRecorded(new) => !records(said).any(|known| known.covers(new)),
+            Event::LogRecorded(new) => !records(recorded).any(|known| known.covers(new)),
             _ => false,
         };
         let records = events.iter().filter(|dated| is_lacking(&dated.event));
@@ -71,7 +71,7 @@ impl Travelling {
     /// Returns true if the log contradicts the statements to push, or if the thread here is
     /// unreadable, so that they cannot be compared.
     pub(super) fn contradicts(&self, store: &Store, about: &Subject, events: &[Dated]) -> bool {
-        let known = || records(self.said_of(about));
+        let known = || records(self.statements_about(about));
         if known().any(|known| records(events).any(|new| known.contradicts(new))) {
             return true;
         }
@@ -88,22 +88,22 @@ impl Travelling {
     /// cannot contain them.
     pub(super) fn folded(&self, other: &Self) -> Option<Vec<(Subject, Dated)>> {
         let mut lacking = Vec::new();
-        for (about, events) in &other.said {
-            let said = self.said_of(about);
-            let (known, all) = (statements(said), statements(events));
+        for (about, events) in &other.statements {
+            let recorded = self.statements_about(about);
+            let (known, all) = (statements(recorded), statements(events));
             if !known.is_empty() && !known.iter().map(|one| &one.event).eq(all.iter().map(|one| &one.event)) {
                 return None;
             }
             for dated in events {
-                let is_said = match &dated.event {
-                    Event::LogRecorded(new) if records(said).any(|known| known.implies(new)) => true,
-                    Event::LogRecorded(new) if records(said).any(|known| !new.may_follow(about, Some(known))) => {
+                let is_recorded = match &dated.event {
+                    Event::LogRecorded(new) if records(recorded).any(|known| known.implies(new)) => true,
+                    Event::LogRecorded(new) if records(recorded).any(|known| !new.may_follow(about, Some(known))) => {
                         return None;
                     }
                     Event::LogRecorded(_) => false,
                     _ => !known.is_empty(),
                 };
-                if !is_said {
+                if !is_recorded {
                     lacking.push((about.clone(), dated.clone()));
                 }
             }

@@ -18,8 +18,8 @@ use crate::repository::Repository;
 
 use super::outbound::{Logs, Outbound, place_of};
 use super::own_logs::logs_of;
-use super::rival::Remotely;
-use super::travelling::Travelling;
+use super::rival::RemoteRefs;
+use super::travelling::SharedLog;
 use super::{Place, wanted};
 
 /// A run or thread with statements of a key that no shared log has.
@@ -42,12 +42,12 @@ impl Outbound<'_> {
             let logs = shared.iter().filter(|(name, _)| name.key() == key);
             let read = logs.filter_map(|(name, head)| {
                 let (_, links) = chain::read_at(self.store, &name.reference(), *head).ok()?;
-                Some(Travelling::new(name.clone(), *head, &links))
+                Some(SharedLog::new(name.clone(), *head, &links))
             });
-            let logs: Vec<Travelling> = read.collect();
-            let said = self.to_say(&key)?;
+            let logs: Vec<SharedLog> = read.collect();
+            let statements = self.to_say(&key)?;
             let lacking =
-                said.iter().filter(|(about, events)| logs.iter().all(|log| !log.lacks(about, events).is_empty()));
+                statements.iter().filter(|(about, events)| logs.iter().all(|log| !log.lacks(about, events).is_empty()));
             let places = lacking.filter_map(|(about, _)| place_of(about));
             unwritten.extend(places.map(|place| Unwritten { key: key.clone(), place }));
         }
@@ -60,14 +60,14 @@ impl Outbound<'_> {
 pub(super) fn after_push(
     outbound: &Outbound<'_>,
     logs: &Logs,
-    there: &Remotely<'_>,
-    kept: &mut KeepGuard,
+    there: &RemoteRefs<'_>,
+    guard: &mut KeepGuard,
 ) -> Result<Vec<Unwritten>, AnyError> {
     let unwritten = outbound.unwritten(&logs.heads)?;
     let mut shared = logs.heads.clone();
     for key in unwritten.iter().map(|one| &one.key).collect::<BTreeSet<_>>() {
         for (name, head) in logs_of(&there.has, key) {
-            if there.bring(&Place::of_log(&name), head, kept)?.is_none() {
+            if there.bring(&Place::of_log(&name), head, guard)?.is_none() {
                 shared.push((name, head));
             }
         }

@@ -23,7 +23,7 @@ use super::answers::{AdoptedCheckpoint, CheckpointState};
 use super::checkout::{self, Plan};
 use super::nonce::{self, Nonces};
 use super::used::Used;
-use super::{gate, save, taken, vacant};
+use super::{explain_lost_race, gate, save, vacant};
 
 /// A request to adopt.
 #[derive(Clone, Debug)]
@@ -82,7 +82,7 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<AdoptedCheckpoint, An
     let accepted_unknown = accepted.unknown || found.sound.lineage.iter().any(is_stranger);
     let origin = accepted.origin(&passed, accepted_unknown);
     let made = save(writer, &request.new, None, content.clone(), Some(Origin::Adopted(origin)));
-    let made = made.map_err(|error| taken(&request.new, error))?;
+    let made = made.map_err(|error| explain_lost_race(&request.new, error))?;
     nonces.consume(&descriptor.nonce).map_err(Error::Nonce)?;
     let unfinished = |source| Error::Unfinished { thread: request.new.clone(), source };
     let behind = plan.map(|plan| plan.apply()).transpose().map_err(unfinished)?.unwrap_or_default();

@@ -151,7 +151,7 @@ pub fn logged(checkpoint: &Checkpoint) -> Value {
 
 /// Returns the output of `thread show --json`: the same, with the thread's key and lineage, nearest
 /// first. The keys of the lineage are not judged; see `thread verify`.
-pub fn shown(checkpoint: &Checkpoint, sound: &ThreadSnapshot) -> Value {
+pub fn describe_checkpoint(checkpoint: &Checkpoint, sound: &ThreadSnapshot) -> Value {
     let one = |Ancestor { source, signer, accepted_unknown, .. }: &Ancestor| {
         json!({
             "thread_id": source.thread,
@@ -161,9 +161,9 @@ pub fn shown(checkpoint: &Checkpoint, sound: &ThreadSnapshot) -> Value {
             "accepted_unknown_signer": accepted_unknown,
         })
     };
-    let mut shown = logged(checkpoint);
-    shown["schema"] = "git-handoff.checkpoint-show/1".into();
-    shown["signer"] = sound.key.as_str().into();
-    shown["lineage"] = sound.lineage.iter().map(one).collect();
-    shown
+    let mut answer = logged(checkpoint);
+    answer["schema"] = "git-handoff.checkpoint-show/1".into();
+    answer["signer"] = sound.key.as_str().into();
+    answer["lineage"] = sound.lineage.iter().map(one).collect();
+    answer
 }

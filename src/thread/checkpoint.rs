@@ -165,7 +165,7 @@ impl Repository {
     /// worktrees, and files that are too large.
     fn save_worktree(&self) -> Result<(Worktree, [Vec<String>; 2]), AnyError> {
         let saved = worktree::save(&self.store, self.config.max_product_size, &self.gate())?;
-        self.keep(saved.kept);
+        self.keep(saved.guard);
         let names = |paths: Vec<PathBuf>| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         Ok((saved.worktree, [names(saved.linked), names(saved.too_large)]))
     }

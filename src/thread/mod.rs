@@ -158,7 +158,7 @@ pub(crate) fn vacant(writer: &Writer, thread: &ThreadId) -> Result<(), AnyError>
 }
 
 /// Turns a lost race for a name into the error for an existing thread.
-pub(crate) fn taken(thread: &ThreadId, error: AnyError) -> AnyError {
+pub(crate) fn explain_lost_race(thread: &ThreadId, error: AnyError) -> AnyError {
     if error.is_lost() { Error::Exists(thread.clone()).into() } else { error }
 }
 

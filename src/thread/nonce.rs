@@ -32,7 +32,7 @@ impl Nonces {
         fs::create_dir_all(&locks).map_err(at(&locks))?;
         let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let lock = options.map_err(at(&path))?;
-        let taken = match lock.try_lock() {
+        let locked = match lock.try_lock() {
             Ok(()) => Ok(()),
             Err(TryLockError::Error(error)) => Err(error),
             Err(TryLockError::WouldBlock) => {
@@ -40,7 +40,7 @@ impl Nonces {
                 lock.lock()
             }
         };
-        taken.map_err(|error| NoLocks::explain(&path, error)).map_err(at(&path))?;
+        locked.map_err(|error| NoLocks::explain(&path, error)).map_err(at(&path))?;
         Ok(Self { dir, _lock: lock })
     }
 

@@ -139,15 +139,15 @@ impl Repository {
     ///
     /// Every thread must be valid. The runs that checkpoints were made in are left out.
     pub fn thread_graph(&self, threads: &[String]) -> Result<String, AnyError> {
-        let mut shown = Vec::new();
+        let mut tips = Vec::new();
         for thread in threads {
             let target = ThreadTarget::find(&self.store, thread)?;
             target.sound(&self.store)?;
-            shown.push(target.tip.to_string());
+            tips.push(target.tip.to_string());
         }
         // The subject of an entry is its kind first, and a commit of a run has another kind.
         let call = self.store.git().env("GIT_NO_LAZY_FETCH", "1").args(["log", "--no-color", "--no-show-signature"]);
-        let drawn = call.args(["--graph", "--grep=^thread\\.", "--format=%h %as %s"]).args(&shown).run()?;
+        let drawn = call.args(["--graph", "--grep=^thread\\.", "--format=%h %as %s"]).args(&tips).run()?;
         let drawn = printable::lines(&String::from_utf8_lossy(&drawn));
         Ok(drawn.lines().map(|line| line.trim_end().to_owned() + "\n").collect())
     }
@@ -166,7 +166,7 @@ impl Repository {
         if whose == Source::Known {
             let options = self.options(&Trust::default(), warn)?;
             let sound = vouched.sound();
-            let unknown = |why: String| Error::UnknownSigner { named: source.to_owned(), key: sound.key.clone(), why };
+            let unknown = |why: String| Error::UnknownSigner { name: source.to_owned(), key: sound.key.clone(), why };
             match knows_key(&options, &sound.key, self.environment.clock.now()) {
                 Ok(true) => {}
                 Ok(false) => return Err(unknown("is not known here".to_owned()).into()),
@@ -224,7 +224,7 @@ errors! {
     #[derive(Debug, thiserror::Error)] pub enum Error;
     Summary "usage" 2: "a summary is one line of at most {MAX_SUMMARY} bytes";
     Agent "usage" 2: "an agent's name has 1 to {MAX_AGENT} bytes and no control characters";
-    UnknownSigner { named: String, key: String, why: String } "unknown-signer":
+    UnknownSigner { name: String, key: String, why: String } "unknown-signer":
         "the thread belongs to {key}, which {why}";
     NotResumed(ThreadId) "not-resumed":
         "the latest state of the thread {0} was not resumed: its rest can only be read afterwards";

@@ -151,12 +151,12 @@ impl Repository {
     fn tied_run(
         &self,
         gate: &Gate<'_>,
-        named: Option<&str>,
+        run_name: Option<&str>,
         trail: &Trail,
         warn: &mut dyn FnMut(&str),
     ) -> Result<Option<VerifiedRun>, AnyError> {
-        let target = match (named, auto::thread::tie(trail)) {
-            (Some(named), _) => Some(Target::find(&self.store, named)?),
+        let target = match (run_name, auto::thread::tie(trail)) {
+            (Some(name), _) => Some(Target::find(&self.store, name)?),
             // A missing run is not a fact; an ambiguous one must be named by a person.
             (None, Some(run)) => Target::look_up(&self.store, run.as_str())?,
             (None, None) => None,

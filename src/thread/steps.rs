@@ -17,7 +17,7 @@ use super::checkout::Plan;
 use super::nonce::Nonces;
 use super::submodules::Behind;
 use super::vouch::VerifiedThread;
-use super::{Error, OpenThread, gate, in_turn, save, taken, vacant};
+use super::{Error, OpenThread, explain_lost_race, gate, in_turn, save, vacant};
 
 /// Appends an earlier checkpoint's content as the latest, even if it already is.
 pub fn rollback(writer: &Writer, thread: VerifiedThread, to: &CheckpointId) -> Result<Checkpoint, AnyError> {
@@ -41,7 +41,8 @@ pub fn fork(
     intact(&writer.store, target)?;
     let from = SourceCheckpoint { thread: source.thread.clone(), checkpoint: target.id.clone(), commit: target.commit };
     vacant(writer, new)?;
-    save(writer, new, None, target.content().clone(), Some(Origin::From(from))).map_err(|error| taken(new, error))
+    save(writer, new, None, target.content().clone(), Some(Origin::From(from)))
+        .map_err(|error| explain_lost_race(new, error))
 }
 
 /// Resumes the latest checkpoint, records that, and returns it with the submodules that are not at

@@ -60,13 +60,13 @@ impl Repository {
                 vanished.retain(|vanished| vanished.place.kind == Kind::Thread && vanished.is_missed());
                 let mut threads: BTreeSet<ThreadId> = own_threads(&self.store)?.into_iter().collect();
                 // A thread that our log names and that is gone is reported like a run.
-                let named = logs.named(format::REFS).into_keys().filter(|place| place.kind == Kind::Thread);
-                threads.extend(named.filter_map(|place| ThreadId::parse(&place.name).ok()));
+                let logged = logs.recorded_places(format::REFS).into_keys().filter(|place| place.kind == Kind::Thread);
+                threads.extend(logged.filter_map(|place| ThreadId::parse(&place.name).ok()));
                 threads.into_iter().map(own).chain(fetched_threads(&self.store)?).collect()
             }
             Which::Named(names) => {
-                let named = names.iter().map(|name| find(name).or_else(|unknown| gone(name).ok_or(unknown)));
-                named.collect::<Result<_, _>>()?
+                let results = names.iter().map(|name| find(name).or_else(|unknown| gone(name).ok_or(unknown)));
+                results.collect::<Result<_, _>>()?
             }
         };
         Ok(ThreadsToVerify { repository: self, options, logs, targets, ask: Box::new(no_place), vanished })

@@ -53,7 +53,7 @@ pub struct Saved {
     /// The record for a checkpoint.
     pub worktree: Worktree,
     /// Keeps its objects until a ref reaches them.
-    pub kept: KeepGuard,
+    pub guard: KeepGuard,
     /// Nested worktrees that it does not include.
     pub linked: Vec<PathBuf>,
     /// Untracked files above the limit, which it names only.
@@ -72,7 +72,7 @@ pub fn save(store: &Store, limit: u64, gate: &Gate) -> Result<Saved, Error> {
     snapshot.check_sizes(store, limit)?;
     snapshot.check_secrets(store, gate)?;
     let ignored = snapshot.ignored()?;
-    let kept = if snapshot.tree == store.empty_tree() {
+    let guard = if snapshot.tree == store.empty_tree() {
         // git has the empty tree built in, but other tools need the object.
         let mut batch = store.batch();
         batch.write(gix::objs::Kind::Tree, b"")?;
@@ -84,7 +84,7 @@ pub fn save(store: &Store, limit: u64, gate: &Gate) -> Result<Saved, Error> {
     };
     let paths = |names: &[Vec<u8>]| names.iter().map(|path| path_of(path)).collect();
     let (linked, too_large) = (paths(&snapshot.linked), paths(&snapshot.too_large));
-    Ok(Saved { worktree: Worktree { tree: snapshot.tree, ignored }, kept, linked, too_large })
+    Ok(Saved { worktree: Worktree { tree: snapshot.tree, ignored }, guard, linked, too_large })
 }
 
 impl<'q> Snapshot<'q> {
@@ -121,7 +121,7 @@ impl<'q> Snapshot<'q> {
         let input = outside.fold(b":/\0".to_vec(), |paths, path| [paths, left_out(path)].concat());
         let add = snapshot.git().args(["add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul"]);
         add.input(input).run().map_err(|error| match error {
-            program::Error::Failed { said, .. } => Error::Refused(said),
+            program::Error::Failed { stderr, .. } => Error::Refused(stderr),
             other => other.into(),
         })?;
         let now = snapshot.git().args(["ls-files", "-z", "--stage"]).run()?;

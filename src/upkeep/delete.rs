@@ -59,7 +59,7 @@ impl Repository {
         let (store, mut archives) = (&self.store, Vec::new());
         for (reference, tip) in refs::list(store, format::ARCHIVE_REFS)? {
             // An unreadable archive does not prevent the deletion of runs that are not in it.
-            if archives::contents(store, tip).is_ok_and(|held| held.contains_key(&run)) {
+            if archives::contents(store, tip).is_ok_and(|contents| contents.contains_key(&run)) {
                 archives.push(reference);
             }
         }
@@ -79,7 +79,7 @@ impl Repository {
         let copies = copies.map(|(reference, _)| Target { run: run.clone(), reference }.name()).collect();
         let tips = self.refs_of(&run)?;
         let refs = tips.iter().map(|(name, _)| name.clone()).collect();
-        let log = Logs::read(store)?.held(None).remove(&run);
+        let log = Logs::read(store)?.recorded_runs(None).remove(&run);
         Ok(Deletion { run, refs, archives, worktrees, bytes, log, copies, tips })
     }
 

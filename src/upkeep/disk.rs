@@ -63,11 +63,11 @@ pub fn survey(host: &Host, known: &dyn Fn(&RunId) -> bool) -> Result<Survey, Err
     }
     for dir in folders(&host.settings.root) {
         let Some(run) = dir.file_name().and_then(|name| RunId::decode(name.to_str()?)) else { continue };
-        let held = known(&run) && is_held(host, &run);
+        let is_live = known(&run) && is_held(host, &run);
         for path in folders(&dir) {
             let why = match () {
                 () if path.to_string_lossy().ends_with(UNSAVED) => KEPT,
-                () if held => LIVE,
+                () if is_live => LIVE,
                 () if !known(&run) => UNKNOWN,
                 // It is removed and reported with its run.
                 () => continue,

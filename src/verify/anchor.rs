@@ -210,11 +210,11 @@ impl Known<'_> {
                     continue;
                 }
                 Answer::Logs(logs) => {
-                    let asked = || {
+                    let by_key = || {
                         logs.iter().flat_map(|logs| &logs.logs).filter_map(|log| Some((log, self.reason_by_key(log)?)))
                     };
-                    let others = asked().filter_map(|(log, _)| self.other_run(log, true)).collect();
-                    self.logs(asked()).with_others(others)
+                    let others = by_key().filter_map(|(log, _)| self.other_run(log, true)).collect();
+                    self.logs(by_key()).with_others(others)
                 }
                 Answer::Seals(seals) => self.seals(seals),
                 Answer::None(why) => AnchorAnswer { silent: Some(why.clone()), ..AnchorAnswer::default() },
@@ -245,10 +245,10 @@ impl Known<'_> {
     fn reason(&self, log: &Log) -> Option<Reason> {
         let is_known_run = || self.writers.iter().any(|writer| self.keys.contains(writer));
         let lies_beside = || self.at.is_some_and(|at| log.lies_beside(at.reference));
-        let beside = if log.elsewhere { log.is_own() } else { lies_beside() };
+        let is_adjacent = if log.elsewhere { log.is_own() } else { lies_beside() };
         // Other people fill a bundle, as they do a remote.
         let own = log.is_own() && (log.elsewhere || !self.options.alone);
-        self.reason_by_key(log).or_else(|| (beside && (own || !is_known_run())).then_some(Reason::Beside))
+        self.reason_by_key(log).or_else(|| (is_adjacent && (own || !is_known_run())).then_some(Reason::Beside))
     }
 
     /// Returns the common answer of some logs.
@@ -328,14 +328,14 @@ impl Known<'_> {
         !log.elsewhere && self.at.is_some_and(elsewhere)
     }
 
-    fn seals(&self, held: &[Held]) -> AnchorAnswer {
+    fn seals(&self, anchored: &[Held]) -> AnchorAnswer {
         let mut answer = AnchorAnswer::default();
-        for held in held {
-            let own = self.writers.contains(&held.key);
-            match self.differs_held(&held.seal) {
+        for entry in anchored {
+            let own = self.writers.contains(&entry.key);
+            match self.differs_held(&entry.seal) {
                 None => answer.holds |= own,
                 Some(why) if own => answer.findings.push(format!("it {why}")),
-                Some(_) => answer.others.extend(self.other_seal(held)),
+                Some(_) => answer.others.extend(self.other_seal(entry)),
             }
             answer.knows |= own;
         }
@@ -345,13 +345,13 @@ impl Known<'_> {
 
     /// Returns how a log's statement differs from the run.
     fn contradiction(&self, logged: &LogRecorded) -> Option<String> {
-        let LogRecorded { log: key, first: named, .. } = logged;
+        let LogRecorded { log: key, first: recorded_first, .. } = logged;
         if let Some(found) = self.first
-            && *named != found
+            && *recorded_first != found
         {
             let writers = self.writers.join(", ");
             return Some(format!(
-                "holds another run by this name: that of the key {key} began with {named}; that of {writers} with {found}"
+                "holds another run by this name: that of the key {key} began with {recorded_first}; that of {writers} with {found}"
             ));
         }
         self.differs_logged(logged)
@@ -363,10 +363,10 @@ impl Known<'_> {
     }
 
     /// Returns how a seal that an external anchor holds differs from the run's.
-    pub(super) fn differs_held(&self, held: &Seal) -> Option<String> {
-        let is_other = self.seal.as_ref().is_some_and(|seal| seal != held);
+    pub(super) fn differs_held(&self, anchored: &Seal) -> Option<String> {
+        let is_other = self.seal.as_ref().is_some_and(|seal| seal != anchored);
         let other = || is_other.then(|| "holds another seal".to_owned());
-        self.differs(held.root, held.entries, held.seal).or_else(other)
+        self.differs(anchored.root, anchored.entries, anchored.seal).or_else(other)
     }
 
     fn differs(&self, root: Digest, entries: u64, last: Digest) -> Option<String> {

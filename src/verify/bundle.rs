@@ -97,10 +97,10 @@ impl Bundle {
         }
         // Blobs that a filter left out are missing as in a partial clone.
         let (filters, others): (Vec<&String>, Vec<&String>) =
-            head.asks.iter().partition(|asked| head.is_newer && omits_blobs(asked));
+            head.asks.iter().partition(|capability| head.is_newer && omits_blobs(capability));
         let is_filtered = !filters.is_empty();
-        if let Some(asked) = others.first().or_else(|| filters.get(1)) {
-            return Err(BundleError::Capability(path.to_owned(), printable::line(asked)));
+        if let Some(capability) = others.first().or_else(|| filters.get(1)) {
+            return Err(BundleError::Capability(path.to_owned(), printable::line(capability)));
         }
         if !head.prerequisites.is_empty() {
             return Err(BundleError::Incomplete(path.to_owned(), head.prerequisites.len()));
@@ -162,11 +162,11 @@ impl Bundle {
             return Err(BundleError::Empty);
         }
         let is_wanted = |one: &One<'_>| names.is_empty() || names.iter().any(|name| name == one.name());
-        let wanted: Vec<One<'_>> = all.into_iter().filter(is_wanted).collect();
+        let selected: Vec<One<'_>> = all.into_iter().filter(is_wanted).collect();
         let store = self.scratch.store();
         let logs = Logs::read(store)?.with_witnesses(witnesses);
         let options = Options { alone: true, ..options.clone() };
-        Ok(wanted.into_iter().map(move |one| match one {
+        Ok(selected.into_iter().map(move |one| match one {
             One::Run(run) => {
                 let at_hand = AtHand { logs: &logs, ask: ask.run, bases: Some(self.bases.store()) };
                 verify_with(store, &at_hand, run, &run_ref(run), &options)

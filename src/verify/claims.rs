@@ -111,7 +111,7 @@ impl Report {
             so_far: root::so_far(case),
             plan: submitted.map(|e| e.plan.sha256),
             rules: submitted.and_then(|e| Some(e.rules?.sha256)),
-            pipelines: pipelines::named(&case.chain)
+            pipelines: pipelines::by_name(&case.chain)
                 .into_iter()
                 .map(|(name, (_, is))| (name.to_owned(), is.sha256))
                 .collect(),

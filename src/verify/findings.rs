@@ -144,7 +144,7 @@ impl<'a> At<'a> {
 /// Contradictions, or missing objects.
 #[derive(Clone, Default)]
 struct List {
-    kept: Vec<Finding>,
+    findings: Vec<Finding>,
     count: usize,
     codes: BTreeSet<Code>,
     first: Option<First>,
@@ -153,8 +153,8 @@ struct List {
 impl List {
     fn add(&mut self, finding: impl FnOnce() -> Finding) {
         self.count += 1;
-        if self.kept.len() < MAX_KEPT {
-            self.kept.push(finding());
+        if self.findings.len() < MAX_KEPT {
+            self.findings.push(finding());
         }
     }
 
@@ -164,15 +164,15 @@ impl List {
     }
 
     fn extend(&mut self, other: &Self) {
-        other.kept.iter().for_each(|finding| self.add(|| finding.clone()));
-        self.count += other.count - other.kept.len();
+        other.findings.iter().for_each(|finding| self.add(|| finding.clone()));
+        self.count += other.count - other.findings.len();
         self.codes.extend(&other.codes);
         self.first = earliest(self.first, other.first);
     }
 
     /// Returns the first finding and the number of the others.
     fn summary(&self) -> Option<String> {
-        let first = &self.kept.first()?.text;
+        let first = &self.findings.first()?.text;
         Some(if self.count > 1 { format!("{first} (and {} more)", self.count - 1) } else { first.clone() })
     }
 }
@@ -236,7 +236,7 @@ impl Findings {
 
     /// Returns the first finding, contradictions first.
     pub(crate) fn first(&self) -> Option<&str> {
-        self.wrong.kept.first().or(self.missing.kept.first()).map(|finding| finding.text.as_str())
+        self.wrong.findings.first().or(self.missing.findings.first()).map(|finding| finding.text.as_str())
     }
 
     /// Returns the verdict. In a complete repository (`lazy` is false), a missing object is a
@@ -247,10 +247,10 @@ impl Findings {
         }
         match (self.wrong.summary(), self.missing.summary()) {
             (Some(wrong), _) => {
-                let List { codes, first, kept: findings, .. } = self.wrong;
+                let List { codes, first, findings, .. } = self.wrong;
                 Verdict { codes, first, findings, ..Verdict::failed(wrong) }
             }
-            (None, Some(missing)) => Verdict { findings: self.missing.kept, ..Verdict::incomplete(missing) },
+            (None, Some(missing)) => Verdict { findings: self.missing.findings, ..Verdict::incomplete(missing) },
             (None, None) => Verdict::ok(fine()),
         }
     }
@@ -357,7 +357,7 @@ mod tests {
         let mut findings = Findings::default();
         (0..1_000_000).for_each(|at| findings.add(format!("{at} {}", "x".repeat(at % 3000))));
         (0..1_000_000).for_each(|_| findings.missing("gone".to_owned()));
-        assert!(findings.wrong.kept.len() == MAX_KEPT && findings.missing.kept.len() == MAX_KEPT);
+        assert!(findings.wrong.findings.len() == MAX_KEPT && findings.missing.findings.len() == MAX_KEPT);
         let mut all = Findings::default();
         all.add("x".repeat(1 << 20));
         all.extend(&findings);

@@ -119,8 +119,8 @@ fn bound_digest(state: &RunState, need: &Need) -> Result<Digest, String> {
     match (&need.from, &need.select) {
         (Source::Documents, Selector::Document { name, schema }) => {
             let revision = state.documents.latest(name).ok_or_else(|| format!("there was no document {name} yet"))?;
-            if let Some(wanted) = schema.as_ref().filter(|wanted| !wanted.admits(revision.schema.as_ref())) {
-                return Err(format!("revision {} of document {name} is not {wanted}", revision.number));
+            if let Some(required) = schema.as_ref().filter(|required| !required.admits(revision.schema.as_ref())) {
+                return Err(format!("revision {} of document {name} is not {required}", revision.number));
             }
             Ok(revision.product.sha256)
         }
@@ -129,11 +129,11 @@ fn bound_digest(state: &RunState, need: &Need) -> Result<Digest, String> {
                 state.graph.position(producer).map(|at| &state.items[at]).filter(|item| item.phase == Phase::Done);
             let done = done.ok_or_else(|| format!("{producer} was not done"))?;
             let product = done.products.get(&select.product_key());
-            if let Selector::Document { name, schema: Some(wanted) } = select {
+            if let Selector::Document { name, schema: Some(required) } = select {
                 let mut revisions = state.documents.revisions(name).iter();
                 let own = revisions.find(|revision| revision.author == Author::Item(producer.clone()));
-                if !wanted.admits(own.and_then(|revision| revision.schema.as_ref())) {
-                    return Err(format!("document {name} of {producer} is not {wanted}"));
+                if !required.admits(own.and_then(|revision| revision.schema.as_ref())) {
+                    return Err(format!("document {name} of {producer} is not {required}"));
                 }
             }
             product

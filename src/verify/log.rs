@@ -58,8 +58,8 @@ impl Log {
     }
 
     pub(super) fn unreadable(name: String, why: String) -> Self {
-        let named = LogName::decode(name.rsplit('/').next().unwrap_or_default());
-        let fingerprint = named.map_or_else(String::new, |named| named.key().to_owned());
+        let log_name = LogName::decode(name.rsplit('/').next().unwrap_or_default());
+        let fingerprint = log_name.map_or_else(String::new, |log_name| log_name.key().to_owned());
         let (runs, threads, thread_history) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         Self { name, fingerprint, broken: Some(why), unread: None, runs, threads, thread_history, elsewhere: false }
     }
@@ -101,11 +101,11 @@ impl Log {
             }
         }
         self.add_unsound_thread_entries(&commits[sound.len()..]);
-        let named = LogName::decode(self.name.rsplit('/').next().unwrap_or_default());
+        let log_name = LogName::decode(self.name.rsplit('/').next().unwrap_or_default());
         let hashes = sound.iter().map(|link| link.hash);
         self.broken = match (wrong, sound.last()) {
             (Some(why), Some(last)) => Some(format!("{why}; its statements up to entry {} count", last.entry.seq)),
-            (None, _) if named.is_some_and(|named| !named.fits(hashes)) => {
+            (None, _) if log_name.is_some_and(|log_name| !log_name.fits(hashes)) => {
                 Some("it does not contain the entry in its name".to_owned())
             }
             (wrong, _) => wrong,

@@ -68,7 +68,7 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&ItemVec<Item>>) -> (Verdict, Re
         })
         .collect();
     let items: HashMap<&ItemId, &Item> = plan.into_iter().flatten().map(|item| (&item.id, item)).collect();
-    let pipelines = pipelines::named(&case.chain);
+    let pipelines = pipelines::by_name(&case.chain);
     let checked = map_objects(case.store, &fired, |objects, (_, fired)| {
         let item = items.get(&fired.item).copied();
         let pipeline = item.and_then(Item::pipeline).and_then(|name| Some(pipelines.get(name)?.1.sha256));
@@ -126,7 +126,7 @@ struct Dispatch<'a> {
 impl Dispatch<'_> {
     fn check(&self, objects: &Objects, lazy: bool) -> Result<Manifest, Problem> {
         let Self { fired, item, pipeline } = *self;
-        let bytes = objects.named(&fired.manifest, lazy, bounds::MANIFEST).map_err(Problem::Fault)?;
+        let bytes = objects.read_product(&fired.manifest, lazy, bounds::MANIFEST).map_err(Problem::Fault)?;
         let wrong = |code: Code, why: String| Problem::Wrong(code, cut(why));
         let manifest = Manifest::parse(&bytes).map_err(|e| wrong(Code::ManifestInvalid, e.to_string()))?;
         if let Some(item) = item {
@@ -156,11 +156,11 @@ fn against_plan(manifest: &Manifest, item: &Item) -> Result<(), &'static str> {
     check(manifest.start.is_some() == item.needs.values().any(|need| need.apply), "start")?;
     check(item.protect.iter().all(|pathspec| manifest.protect.contains(pathspec)), "protect")?;
     // If the item names no subagent, the dispatching machine chose it.
-    let named = match item.inputs.get("subagent").filter(|_| item.executor == "dispatch") {
-        Some(named) => manifest.subagent.as_deref() == named.as_str(),
+    let is_expected = match item.inputs.get("subagent").filter(|_| item.executor == "dispatch") {
+        Some(subagent) => manifest.subagent.as_deref() == subagent.as_str(),
         None => manifest.subagent.is_some() == (item.executor == "dispatch"),
     };
-    check(named, "subagent")?;
+    check(is_expected, "subagent")?;
     // The dispatching machine chose the command of a registered executor, but there must be one.
     check(item.executor == "command" || !manifest.argv.is_empty(), "argv")
 }

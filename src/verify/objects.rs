@@ -73,20 +73,20 @@ impl Objects {
 
     /// Reads the bytes that an entry names, at most `most`. Only in a partial clone may they be
     /// missing.
-    pub(super) fn named(&self, named: &Product, lazy: bool, most: u64) -> Result<Vec<u8>, Fault> {
-        compared(named, self.read_of(named.oid, Kind::Blob, most).map_err(|fault| fault.of_blob(lazy))?)
+    pub(super) fn read_product(&self, product: &Product, lazy: bool, most: u64) -> Result<Vec<u8>, Fault> {
+        compared(product, self.read_of(product.oid, Kind::Blob, most).map_err(|fault| fault.of_blob(lazy))?)
     }
 
     /// Reads bytes like [`Objects::named`]; `meter` limits the size of all that it counts.
-    pub(super) fn named_metered(
+    pub(super) fn read_product_metered(
         &self,
-        named: &Product,
+        product: &Product,
         lazy: bool,
         most: u64,
         meter: &mut Meter,
     ) -> Result<Vec<u8>, Fault> {
-        let read = self.metered(named.oid, Kind::Blob, most, meter);
-        compared(named, read.map_err(|fault| fault.of_blob(lazy))?)
+        let read = self.metered(product.oid, Kind::Blob, most, meter);
+        compared(product, read.map_err(|fault| fault.of_blob(lazy))?)
     }
 
     fn whole(&self, oid: Oid, kind: Kind, most: u64) -> Result<Whole, Fault> {
@@ -148,10 +148,10 @@ impl Objects {
 }
 
 /// Compares bytes with their digest and size in an entry.
-fn compared(named: &Product, bytes: Vec<u8>) -> Result<Vec<u8>, Fault> {
+fn compared(product: &Product, bytes: Vec<u8>) -> Result<Vec<u8>, Fault> {
     let found = Digest::of(&bytes);
-    let is_same = found == named.sha256 && bytes.len() as u64 == named.size;
-    if is_same { Ok(bytes) } else { Err(Fault::Differs { named: named.sha256, found }) }
+    let is_same = found == product.sha256 && bytes.len() as u64 == product.size;
+    if is_same { Ok(bytes) } else { Err(Fault::Differs { expected: product.sha256, found }) }
 }
 
 #[derive(Clone, Debug)]
@@ -167,7 +167,7 @@ pub(super) enum Fault {
     /// Above a size or memory limit, with the reason.
     TooLarge(String),
     /// Other bytes than an entry names.
-    Differs { named: Digest, found: Digest },
+    Differs { expected: Digest, found: Digest },
 }
 
 impl Fault {
@@ -204,10 +204,10 @@ impl fmt::Display for Fault {
         match self {
             Self::Missing(oid) | Self::Gone(oid) => write!(f, "object {oid} is not in the repository"),
             Self::Damaged(oid, why) => write!(f, "object {oid} is damaged: {why}"),
-            Self::Kind(oid, found, wanted) => write!(f, "object {oid} is a {found}, not a {wanted}"),
+            Self::Kind(oid, found, expected) => write!(f, "object {oid} is a {found}, not a {expected}"),
             Self::TooLarge(why) => f.write_str(why),
-            Self::Differs { named, found } => {
-                write!(f, "its bytes hash to {}, and the entry names {}", found.short(), named.short())
+            Self::Differs { expected, found } => {
+                write!(f, "its bytes hash to {}, and the entry names {}", found.short(), expected.short())
             }
         }
     }

@@ -151,7 +151,7 @@ impl<'c> ProtectedFiles<'c> {
             return;
         }
         let objects = Objects::new(self.case.store);
-        let read = |named: &&Product| objects.named(named, self.case.lazy, bounds::MANIFEST).ok();
+        let read = |product: &&Product| objects.read_product(product, self.case.lazy, bounds::MANIFEST).ok();
         let bytes = self.manifests.get(&e.item).and_then(read);
         // The row `manifest` reports a missing or invalid one.
         let Some(manifest) = bytes.and_then(|bytes| Manifest::parse(&bytes).ok()) else { return };
@@ -223,7 +223,7 @@ impl<'c> ProtectedFiles<'c> {
     fn selector(&self) -> Result<&Scratch, &str> {
         let scratch = self.selector.get_or_init(|| {
             let last = self.case.chain.links.last().expect("an item ended");
-            Scratch::apart(self.case.store, last.commit).map_err(|error| in_words(&error))
+            Scratch::isolated(self.case.store, last.commit).map_err(|error| in_words(&error))
         });
         scratch.as_ref().map_err(String::as_str)
     }

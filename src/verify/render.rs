@@ -213,8 +213,8 @@ impl Report {
         parts.extend(self.actor.as_ref().map(|actor| format!("by {}", cut(actor.clone()))));
         if !self.sandbox.is_empty() {
             let kind = |(kind, count): (&String, &u64)| {
-                let said = if kind == NONE { " (not confined)" } else { "" };
-                format!("{kind}: {count}{said}")
+                let note = if kind == NONE { " (not confined)" } else { "" };
+                format!("{kind}: {count}{note}")
             };
             parts.push(format!("sandbox {}", self.sandbox.iter().map(kind).collect::<Vec<_>>().join(", ")));
         }

@@ -304,8 +304,8 @@ impl Verdicts {
         let trusted = claims.is_trusted();
         let all_ok = rows.iter().all(|row| row.state == State::Ok);
         // The repository's own key is no evidence for others: the signers must name each key.
-        let named = trusted && claims.signers.iter().all(|signer| signer.principal.is_some());
-        let evident = all_ok && failure.is_none() && named && guarantee == Guarantee::ExternalImmutable;
+        let all_named = trusted && claims.signers.iter().all(|signer| signer.principal.is_some());
+        let evident = all_ok && failure.is_none() && all_named && guarantee == Guarantee::ExternalImmutable;
         let claim = if evident { Claim::TamperEvident } else { Claim::TamperDetecting };
         let headline = match failure {
             None if evident => "INTACT · tamper-evident",

@@ -23,8 +23,8 @@ pub struct Requirements<'a> {
 
 impl Report {
     /// Returns true if the run is intact and supports the claim.
-    pub fn proves(&self, wanted: Claim) -> bool {
-        self.intact && (wanted == Claim::TamperDetecting || self.claim == wanted)
+    pub fn proves(&self, claim: Claim) -> bool {
+        self.intact && (claim == Claim::TamperDetecting || self.claim == claim)
     }
 
     /// Checks the report against requirements.
@@ -33,13 +33,13 @@ impl Report {
     /// otherwise.
     pub fn require(&mut self, required: &Requirements<'_>) {
         let Requirements { claim, ref layers, protected, roles } = *required;
-        let unconfined = || self.upstream.iter().find_map(|taken| taken.less_than(layers));
+        let unconfined = || self.upstream.iter().find_map(|upstream| upstream.less_than(layers));
         let unproven = || {
             let unproven = self.intact && !self.proves(claim);
             unproven.then(|| {
-                let wanted =
+                let message =
                     "tamper-evident was required; it takes trusted signers and an anchor that cannot be rewritten";
-                format!("{wanted}: {}", self.short_of_evident())
+                format!("{message}: {}", self.short_of_evident())
             })
         };
         let own = self

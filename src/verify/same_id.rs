@@ -132,9 +132,9 @@ impl Known<'_> {
 
     /// Returns the other run whose seal an external anchor holds, under a key that may not seal
     /// this run.
-    pub(super) fn other_seal(&self, held: &Held) -> Option<OtherRun> {
-        let is_other = !self.writers.contains(&held.key) && self.differs_held(&held.seal).is_some();
-        is_other.then(|| self.other(&held.key, None, String::new(), self.conflicts_outside(&held.key)))
+    pub(super) fn other_seal(&self, anchored: &Held) -> Option<OtherRun> {
+        let is_other = !self.writers.contains(&anchored.key) && self.differs_held(&anchored.seal).is_some();
+        is_other.then(|| self.other(&anchored.key, None, String::new(), self.conflicts_outside(&anchored.key)))
     }
 
     fn other(&self, key: &str, first: Option<Digest>, named_by: String, conflicts: bool) -> OtherRun {

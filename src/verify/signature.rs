@@ -161,7 +161,7 @@ pub(super) fn row(case: &Case<'_>, imports: &[Imported], held_since: Option<Mome
     let mut judged = judge(case.chain.links.iter().map(Signed::of), writers, "", case.options, held_since);
     let options_for_others = options_for_others(case.options);
     for Imported { seq, label, found, .. } in imports {
-        for (key, at) in found.iter().flat_map(|shown| &shown.keys) {
+        for (key, at) in found.iter().flat_map(|source| &source.keys) {
             judged.record_key((*seq, label), key, *at, &options_for_others, held_since);
         }
     }
@@ -202,8 +202,8 @@ pub(crate) fn judge<'a>(
             None => judged.admit(&one, key),
         }
         let conducts = !matches!(one.event, Some(Event::ItemDecided(_) | Event::DocumentWritten(_)));
-        let asked = if conducts { options } else { &options_for_others };
-        judged.record_key((one.seq, &format!("{label}entry {}", one.seq)), key, one.at, asked, held_since);
+        let applicable = if conducts { options } else { &options_for_others };
+        judged.record_key((one.seq, &format!("{label}entry {}", one.seq)), key, one.at, applicable, held_since);
         match writers.statement(&one) {
             Some(Ok(statement)) => {
                 let what = format!("{label}entry {}: the statement", one.seq);
@@ -260,8 +260,8 @@ impl Judged {
         if let Some(signer) = self.signers.iter_mut().find(|signer| signer.fingerprint == *key) {
             signer.trusted &= trusted;
         } else {
-            let named = options.signers.as_ref().is_some_and(|signers| signers.names(key));
-            let unknown = !trusted && !named && !options.revoked.contains_key(key);
+            let is_listed = options.signers.as_ref().is_some_and(|signers| signers.names(key));
+            let unknown = !trusted && !is_listed && !options.revoked.contains_key(key);
             let admitted = self.admissions.get(key).cloned();
             self.signers.push(SignerSeen { fingerprint: key.to_owned(), principal, trusted, unknown, admitted });
         }
@@ -315,11 +315,11 @@ pub(super) fn standing(
     at: Moment,
     held_since: Option<Moment>,
 ) -> (Option<String>, Option<(Code, String)>) {
-    let (wanted_key, wanted) = match options.signer.as_deref() {
+    let (wanted_key, expected) = match options.signer.as_deref() {
         Some(signer) if is_fingerprint(signer) => (Some(signer), None),
-        wanted => (None, wanted),
+        expected => (None, expected),
     };
-    let known = options.signers.as_ref().map_or(KeyStanding::Unknown, |signers| signers.standing(key, at, wanted));
+    let known = options.signers.as_ref().map_or(KeyStanding::Unknown, |signers| signers.standing(key, at, expected));
     let (principal, outside) = match known {
         KeyStanding::Trusted(principal) => (Some(principal.to_owned()), false),
         KeyStanding::Outside(principal) => (Some(principal.to_owned()), true),
@@ -327,7 +327,7 @@ pub(super) fn standing(
     };
     // A key that was revoked later remains valid for what an external clock saw before. The run's
     // own times do not count.
-    let before = |since: Moment| held_since.is_some_and(|held| held < since);
+    let before = |since: Moment| held_since.is_some_and(|anchored| anchored < since);
     let revoked = options.revoked.get(key).filter(|since| !since.is_some_and(before));
     let distrust = if let Some(since) = revoked {
         let since_when =
@@ -336,11 +336,11 @@ pub(super) fn standing(
     } else if outside {
         // The entry's time is its key's claim.
         Some((Code::KeyNotValid, format!("was not valid at {at}, the time that the entry asserts")))
-    } else if wanted_key.is_some_and(|wanted| wanted != key) {
+    } else if wanted_key.is_some_and(|expected| expected != key) {
         Some((Code::OtherSigner, "is not the one that was asked for".to_owned()))
-    } else if principal.is_none() && (options.strict_signers || wanted.is_some()) {
-        let why = match wanted {
-            Some(wanted) => format!("is not known as {wanted}'s"),
+    } else if principal.is_none() && (options.strict_signers || expected.is_some()) {
+        let why = match expected {
+            Some(expected) => format!("is not known as {expected}'s"),
             None => "is not known to the signers".to_owned(),
         };
         Some((Code::KeyUnknown, why))

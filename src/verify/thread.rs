@@ -280,7 +280,7 @@ impl ThreadVerifier<'_> {
         let Position { thread, reference, .. } = position;
         let at_hand = logs::row(self, chain, position);
         let subject = outside::Subject { store: self.store, thread, reference, is_copy: self.options.alone };
-        outside::held(chain, self.ask, subject, at_hand)
+        outside::judge_anchors(chain, self.ask, subject, at_hand)
     }
 }
 

@@ -97,8 +97,8 @@ pub(super) fn follow(
         }
         let (run, name, is, here, sandbox) = match &origin {
             Origin::Run { run, first, root, open } => {
-                let wanted = RunRoot { run, first: *first, root: *root, open: *open };
-                let found = copies.run(at_hand, &options, wanted)?;
+                let expected = RunRoot { run, first: *first, root: *root, open: *open };
+                let found = copies.run(at_hand, &options, expected)?;
                 left.extend(found.imports.into_iter().map(|(origin, imported)| (origin, imported, depth + 1)));
                 (true, run.to_string(), root.to_string(), found.here, found.sandbox)
             }

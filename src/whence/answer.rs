@@ -33,7 +33,8 @@ const PROMPT: usize = 200;
 #[serde(tag = "schema", rename = "git-handoff.whence/1")]
 #[expect(missing_docs, reason = "docs/schema/whence.json describes the fields")]
 pub struct Whence {
-    pub asked: String,
+    #[serde(rename = "asked")]
+    pub question: String,
     pub proven: bool,
     pub commits: Vec<CommitShown>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,7 +81,7 @@ pub struct Named {
 #[expect(missing_docs, reason = "docs/schema/common.json describes the fields")]
 pub struct ItemShown {
     #[serde(flatten)]
-    pub named: Named,
+    pub item_ref: Named,
     pub product: Digest,
     pub standing: Standing,
     pub made: Option<Made>,
@@ -121,7 +122,7 @@ pub struct Prompt {
 
 impl Whence {
     pub(super) fn of(
-        asked: &str,
+        question: &str,
         found: &[Rc<Finding>],
         lines: Option<(&str, &[Line])>,
         attribution: &mut Attribution<'_>,
@@ -130,7 +131,7 @@ impl Whence {
         for finding in found {
             commits.push(CommitShown::of(finding, attribution));
         }
-        let mut shown = None;
+        let mut line_answers = None;
         if let Some((path, lines)) = lines {
             for line in lines {
                 let Some(finding) = &line.finding else { continue };
@@ -140,20 +141,20 @@ impl Whence {
                 // Includes items whose patches came with another's.
                 let at = commits.iter().position(|commit| commit.commit == finding.commit.oid).unwrap_or_default();
                 for origin in &line.origins {
-                    let named = Named::of(origin);
-                    if !commits[at].items.iter().any(|item| item.named == named) {
+                    let item_ref = Named::of(origin);
+                    if !commits[at].items.iter().any(|item| item.item_ref == item_ref) {
                         let item = ItemShown::of(origin, attribution);
                         commits[at].items.push(item);
                     }
                 }
             }
-            shown = Some(lines.iter().map(|line| LinesShown::of(path, line)).collect::<Vec<_>>());
+            line_answers = Some(lines.iter().map(|line| LinesShown::of(path, line)).collect::<Vec<_>>());
         }
-        let proven = match &shown {
+        let proven = match &line_answers {
             Some(lines) => lines.iter().all(|line| line.proven),
             None => commits.iter().all(|commit| commit.verdict == Verdict::Product),
         };
-        Self { asked: asked.to_owned(), proven, commits, lines: shown }
+        Self { question: question.to_owned(), proven, commits, lines: line_answers }
     }
 }
 
@@ -210,10 +211,10 @@ impl Named {
 
 impl ItemShown {
     fn of(origin: &Origin, attribution: &mut Attribution<'_>) -> Self {
-        let named = Named::of(origin);
+        let item_ref = Named::of(origin);
         let known = attribution.runs.known(&origin.patch.record.at);
-        let made = known.run.as_ref().and_then(|run| Made::of(run, &named.item, attribution));
-        Self { named, product: origin.patch.product.sha256, standing: known.standing.clone(), made }
+        let made = known.run.as_ref().and_then(|run| Made::of(run, &item_ref.item, attribution));
+        Self { item_ref, product: origin.patch.product.sha256, standing: known.standing.clone(), made }
     }
 
     /// Returns true if the item is red: done, but its check failed.
@@ -261,7 +262,7 @@ impl Prompt {
         let digest = format::digest_of(&item.inputs);
         let text = match (item.inputs.get("command"), item.inputs.get("workerInput")) {
             (Some(serde_json::Value::String(command)), _) => command.clone(),
-            (Some(told), _) | (None, Some(told)) => told.to_string(),
+            (Some(value), _) | (None, Some(value)) => value.to_string(),
             (None, None) => serde_json::Value::Object(item.inputs.clone()).to_string(),
         };
         Self { digest, text: printable::cut_to(text, PROMPT) }

@@ -26,7 +26,7 @@ pub(super) enum Asked {
 
 /// Parses a question. A name that is both a commit and a path means the commit; `./` selects the
 /// path.
-pub(super) fn asked(repository: &Repository, text: &str) -> Result<Asked, AnyError> {
+pub(super) fn parse(repository: &Repository, text: &str) -> Result<Asked, AnyError> {
     let store = &repository.store;
     if text.contains("..") && !text.starts_with("./") && !text.starts_with("../") {
         match range(store, text) {
@@ -42,8 +42,8 @@ pub(super) fn asked(repository: &Repository, text: &str) -> Result<Asked, AnyErr
     let place = Place { store, commit: head, folder: below.as_deref() };
     if let Some(Asked::Lines { commit, path, lines }) = place.lines(text)? {
         // Line numbers refer to the file in the work tree, if there is one.
-        let seen = |top: PathBuf| top.join(path.to_os_str_lossy()).symlink_metadata().is_ok();
-        let commit = commit.filter(|_| !store.work_dir().is_some_and(seen));
+        let exists_in = |top: PathBuf| top.join(path.to_os_str_lossy()).symlink_metadata().is_ok();
+        let commit = commit.filter(|_| !store.work_dir().is_some_and(exists_in));
         return Ok(Asked::Lines { commit, path, lines });
     }
     if let Some((revision, path)) = text.split_once(':')
@@ -57,14 +57,14 @@ pub(super) fn asked(repository: &Repository, text: &str) -> Result<Asked, AnyErr
 
 /// Returns the commits of `A..B`, oldest first. A missing side means `HEAD`.
 pub(super) fn range(store: &Store, text: &str) -> Result<Vec<Oid>, AnyError> {
-    let no_commit = |named: &str| Error::NoCommit(named.to_owned());
+    let no_commit = |name: &str| Error::NoCommit(name.to_owned());
     let (from, to) = text.split_once("..").ok_or_else(|| Error::NoRange(text.to_owned()))?;
     if to.starts_with('.') {
         return Err(Error::NoRange(text.to_owned()).into());
     }
-    let end = |named: &str| -> Result<Oid, AnyError> {
-        let named = if named.is_empty() { "HEAD" } else { named };
-        Ok(commit(store, named)?.ok_or_else(|| no_commit(named))?)
+    let end = |revision: &str| -> Result<Oid, AnyError> {
+        let revision = if revision.is_empty() { "HEAD" } else { revision };
+        Ok(commit(store, revision)?.ok_or_else(|| no_commit(revision))?)
     };
     let (from, to) = (end(from)?, end(to)?);
     let listed =
@@ -73,12 +73,12 @@ pub(super) fn range(store: &Store, text: &str) -> Result<Vec<Oid>, AnyError> {
 }
 
 /// Resolves a revision to a commit, or returns `None`.
-pub(super) fn commit(store: &Store, named: &str) -> Result<Option<Oid>, AnyError> {
-    if named.is_empty() {
+pub(super) fn commit(store: &Store, revision: &str) -> Result<Option<Oid>, AnyError> {
+    if revision.is_empty() {
         return Ok(None);
     }
     let call =
-        pure(store).args(["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{named}^{{commit}}")]);
+        pure(store).args(["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{revision}^{{commit}}")]);
     match call.line() {
         // git before 2.30 repeats the end-of-options marker.
         Ok(line) => Ok(line.lines().last().and_then(|line| line.parse().ok())),

@@ -97,8 +97,8 @@ fn claims(message: &str) -> Vec<Claim> {
 /// Parses the items `<run>/<item>` whose conflicts were resolved; they have no digest.
 fn resolved(message: &str) -> Vec<String> {
     let lines = message.lines().filter_map(|line| line.trim().split_once(':'));
-    let named = lines.filter(|(key, _)| key.trim_end().eq_ignore_ascii_case(apply::RESOLVED));
-    named.filter_map(|(_, value)| value.split_whitespace().next().map(str::to_owned)).collect()
+    let trailers = lines.filter(|(key, _)| key.trim_end().eq_ignore_ascii_case(apply::RESOLVED));
+    trailers.filter_map(|(_, value)| value.split_whitespace().next().map(str::to_owned)).collect()
 }
 
 #[cfg(test)]

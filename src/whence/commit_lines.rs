@@ -49,8 +49,8 @@ impl Attribution<'_> {
                 continue;
             };
             let lines = self.lines(Some(oid), path, None)?;
-            let shown = lines.iter().map(|line| LinesShown::of(name, line));
-            added.lines.extend(shown.filter(|line| line.commit == Some(oid)));
+            let line_answers = lines.iter().map(|line| LinesShown::of(name, line));
+            added.lines.extend(line_answers.filter(|line| line.commit == Some(oid)));
         }
         Ok(added)
     }

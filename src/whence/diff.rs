@@ -127,12 +127,12 @@ impl Reader {
 
 /// Parses the path of `a/<path> b/<path>`; either may be quoted.
 fn path(names: &[u8]) -> BString {
-    let named = match quoted_path::read(names) {
+    let name = match quoted_path::read(names) {
         Some((path, _)) => path,
         // Both paths are equal, so each has half of the text beside the space.
         None => names[..names.len().saturating_sub(1) / 2].into(),
     };
-    named.strip_prefix(b"a/").map(BString::from).unwrap_or(named)
+    name.strip_prefix(b"a/").map(BString::from).unwrap_or(name)
 }
 
 /// Parses `7,2 +9,3 @@ …` into the numbers of old and new lines and the first new line number.

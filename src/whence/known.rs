@@ -62,7 +62,7 @@ impl<'g> Runs<'g> {
     }
 
     /// Applies patches to a tree, run by run in the given order.
-    pub(super) fn onto(&mut self, aside: &BorrowedRepo, patches: &[Patch], tree: Oid) -> Result<Fit, AnyError> {
+    pub(super) fn onto(&mut self, borrowed: &BorrowedRepo, patches: &[Patch], tree: Oid) -> Result<Fit, AnyError> {
         let mut groups: Vec<(&RunPlace, BTreeSet<ItemIndex>)> = Vec::new();
         for patch in patches {
             let place = &patch.record.at;
@@ -75,7 +75,7 @@ impl<'g> Runs<'g> {
         }
         let (mut placed, mut now) = (Vec::new(), tree);
         for (place, items) in groups {
-            let composer = match self.composer(aside, place)? {
+            let composer = match self.composer(borrowed, place)? {
                 Ok(composer) => composer,
                 Err(why) => return Ok(Fit::Unable(why)),
             };
@@ -94,13 +94,13 @@ impl<'g> Runs<'g> {
     /// Returns an applier for the items of a run, or the reason why there is none.
     pub(super) fn composer(
         &mut self,
-        aside: &BorrowedRepo,
+        borrowed: &BorrowedRepo,
         place: &RunPlace,
     ) -> Result<Result<&mut Composer, String>, AnyError> {
         if !self.composers.contains_key(&place.reference) {
             let composer = match self.known(place).run.clone() {
                 None => Err("the run does not verify".to_owned()),
-                Some(run) => match Composer::new(aside.store(), run) {
+                Some(run) => match Composer::new(borrowed.store(), run) {
                     Ok(composer) => Ok(composer),
                     Err(error) => Err(self.failed(place, error)?.why()),
                 },

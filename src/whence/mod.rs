@@ -36,10 +36,10 @@ impl Repository {
     ///
     /// Calls `warn` with what a reader of the runs should know.
     pub fn whence(&self, text: &str, with: &Verification<'_>, warn: &mut dyn FnMut(&str)) -> Result<Whence, AnyError> {
-        let asked = asked::asked(self, text)?;
+        let question = asked::parse(self, text)?;
         with.open(|gate| {
             let mut attribution = Attribution::new(&self.store, gate)?;
-            let answer = match asked {
+            let answer = match question {
                 Asked::Commit(commit) => Whence::of(text, &[attribution.attribute(commit)?], None, &mut attribution),
                 Asked::Range(commits) => {
                     let found = attribution.attribute_all(&commits)?;
@@ -85,8 +85,8 @@ errors! {
     #[derive(Debug, thiserror::Error)] pub enum Error;
     Nothing(String) "no-such-thing": "{0:?} is no commit, no file of HEAD, no line of one, and no range of commits";
     NoCommit(String) "no-commit": "{0:?} names no commit";
-    NoLine { path: String, lines: u64, asked: u64 } "no-such-thing":
-        "{path:?} has {}, so there is no line {asked}" [counted(*.lines)];
+    NoLine { path: String, lines: u64, requested: u64 } "no-such-thing":
+        "{path:?} has {}, so there is no line {requested}" [counted(*.lines)];
     Large(Oid) "cannot-trace": "the change of the commit {0} is too large to be looked through";
     NoParent(Oid) "cannot-trace": "the parent of the commit {0} is not in this repository";
     NoRange(String) "usage" 2: "{0:?} is no range of commits like main..feature";

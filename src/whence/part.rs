@@ -64,7 +64,7 @@ impl Attribution<'_> {
         let patches: Vec<Patch> = origins.iter().map(|origin| origin.patch.clone()).collect();
         let all = self.with_given(&patches)?;
         for patches in [all, patches] {
-            let placed = self.runs.onto(&self.aside, &patches, before)?.placed();
+            let placed = self.runs.onto(&self.borrowed, &patches, before)?.placed();
             if !placed.is_empty() {
                 return Ok(self.stepped(&patches, placed));
             }
@@ -75,7 +75,7 @@ impl Attribution<'_> {
     /// Returns the items of whose patches a commit contains at least three quarters.
     fn traced(&mut self, compared: &mut Comparison) -> Result<Vec<Origin>, AnyError> {
         let Some(change) = self.change(compared)? else { return Ok(Vec::new()) };
-        let contents = self.index.contents(self.store, &self.aside)?;
+        let contents = self.index.contents(self.store, &self.borrowed)?;
         let mut traced: Vec<(usize, Patch)> = Vec::new();
         for (patch, diff) in &contents.known {
             let traces = Traces::count(diff, &change.diff);

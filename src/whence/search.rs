@@ -41,11 +41,11 @@ impl Attribution<'_> {
     }
 
     fn by_id(&mut self, compared: &mut Comparison, change: &Change) -> Result<Option<Finding>, AnyError> {
-        let contents = self.index.contents(self.store, &self.aside)?;
+        let contents = self.index.contents(self.store, &self.borrowed)?;
         let alike = change.id.as_ref().and_then(|id| contents.by_id.get(id));
         let (mut exact, mut nearly): (Vec<Finding>, Option<Origin>) = (Vec::new(), None);
         for origin in self.origins(alike.into_iter().flatten().take(ALIKE).cloned()) {
-            let fit = self.runs.onto(&self.aside, std::slice::from_ref(&origin.patch), compared.before)?;
+            let fit = self.runs.onto(&self.borrowed, std::slice::from_ref(&origin.patch), compared.before)?;
             let origin = self.origin(origin.patch);
             if fit.tree() == Some(compared.commit.tree) {
                 exact.push(Finding::made(compared, &[origin], fit.placed()));
@@ -86,7 +86,7 @@ impl Attribution<'_> {
     }
 
     fn by_lines(&mut self, compared: &Comparison, change: &Change) -> Result<Option<Finding>, AnyError> {
-        let contents = self.index.contents(self.store, &self.aside)?;
+        let contents = self.index.contents(self.store, &self.borrowed)?;
         let mut after = After { tree: compared.commit.tree, files: BTreeMap::new() };
         let mut fitting: Vec<(Patch, Rc<Diff>)> = Vec::new();
         for (patch, diff) in &contents.known {
@@ -101,7 +101,7 @@ impl Attribution<'_> {
             self.origins(patches).into_iter().filter(|origin| !matches!(origin.standing, Standing::Barred(_)));
         for together in sets(origins.collect()) {
             let patches: Vec<Patch> = together.iter().map(|origin| origin.patch.clone()).collect();
-            let fit = self.runs.onto(&self.aside, &patches, compared.before)?;
+            let fit = self.runs.onto(&self.borrowed, &patches, compared.before)?;
             if fit.tree() == Some(compared.commit.tree) {
                 return Ok(Some(Finding::made(compared, &together, fit.placed())));
             }

@@ -46,7 +46,7 @@ fn what_was_written_and_not_published_has_not_happened() {
     let dropped = |id| ItemDropped { item: named(id), attempt: 0, reason: "because".into() };
     let ended = RunEnded { reason: "because".into() };
     let events = [
-        Event::ItemFired(ItemFired::new(named("a"), 1, writer.store.named(b"").unwrap(), [].into())),
+        Event::ItemFired(ItemFired::new(named("a"), 1, writer.store.compute_product(b"").unwrap(), [].into())),
         Event::ItemReconciled(ItemReconciled::new(named("a"), 1, Outcome::Done)),
         Event::ItemRequeued(ItemEnded::new(named("a"), 1, Again::Crash)),
         Event::ItemCancelled(dropped("a")),

@@ -25,7 +25,7 @@ impl Scratch {
     /// Creates one like [`Scratch::apart`] from objects that others chose: files of the base may be
     /// missing, and git's memory is limited.
     pub fn incomplete(store: &Store, commit: Oid) -> Result<Self, protected::Error> {
-        let mut scratch = Self::apart(store, commit)?;
+        let mut scratch = Self::isolated(store, commit)?;
         let repo = store.local();
         let files = scratch.files()?;
         let paths = files.len();

@@ -46,8 +46,8 @@ hint_table! {
 impl Failure {
     /// Creates the failure of a push, with a hint.
     pub(crate) fn of_push(error: AnyError, request: &push::Request) -> Self {
-        let (to, names) = (&request.remote.given, request.asked.names());
-        if matches!(error.downcast_ref(), Some(push::Error::Declined { said, .. }) if said.contains(LOCKED)) {
+        let (to, names) = (&request.remote.given, request.selection.names());
+        if matches!(error.downcast_ref(), Some(push::Error::Declined { messages, .. }) if messages.contains(LOCKED)) {
             return Self::from(error).hint(hints::push_again(to, names)).race();
         }
         let outside = request.space.folder() == format::REFS;
@@ -74,7 +74,7 @@ impl Failure {
                     Kind::Archive | Kind::Transcripts | Kind::Stamps | Kind::ThreadStamps => hints::fetch(to),
                 })
             }
-            Some(push::Error::Declined { answers, said }) => Some(refusal::of_declined(request, answers, said)),
+            Some(push::Error::Declined { answers, messages }) => Some(refusal::of_declined(request, answers, messages)),
             Some(push::Error::ReadBack { .. }) if outside => Some(hints::hidden(to, names)),
             _ => of_remote(),
         };
@@ -87,8 +87,8 @@ pub(super) fn push(error: &push::Error) -> Option<Failure> {
         push::Error::Diverged(diverged) if diverged.iter().any(Diverged::is_driven_twice) => {
             Some(Failure::of("driven-twice", error))
         }
-        push::Error::Declined { said, .. } => {
-            let causes = said.lines().filter_map(|line| line.strip_prefix("remote: "));
+        push::Error::Declined { messages, .. } => {
+            let causes = messages.lines().filter_map(|line| line.strip_prefix("remote: "));
             let causes = causes.map(|line| line.trim_end().to_owned()).collect();
             Some(Failure { causes, ..Failure::of("declined", error) })
         }
@@ -98,7 +98,7 @@ pub(super) fn push(error: &push::Error) -> Option<Failure> {
 
 pub(super) fn vanished(error: &fetch::Error) -> Option<Failure> {
     let fetch::Error::Vanished(vanished) = error else { return None };
-    vanished.seen.then(|| Failure { exit: 3, ..Failure::of("vanished", error) })
+    vanished.was_shown.then(|| Failure { exit: 3, ..Failure::of("vanished", error) })
 }
 
 pub(super) fn protected(error: &bundle::Error) -> Option<Failure> {

@@ -106,7 +106,7 @@ fn record<'l>(facts: &Facts<'_>, lines: &'l ItemLines<'_, '_>, lines_in: LinesIn
     Record {
         version: VERSION,
         id: uuid(&format::digest_of(&json!([OURS, attempt.entry(), state]))),
-        timestamp: attempt.shown.ended_at.unwrap_or(attempt.shown.started_at),
+        timestamp: attempt.summary.ended_at.unwrap_or(attempt.summary.started_at),
         vcs: lines_in.commit().map(|revision| Vcs { kind: "git", revision }),
         tool: Tool { name: "git-handoff", version: tool_version(&attempt.manifest.claims.tool) },
         files: lines.files.iter().map(file).collect(),

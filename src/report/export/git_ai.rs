@@ -129,7 +129,7 @@ impl<'a> Session<'a> {
     /// Adds an item, because workers can continue each other's sessions.
     fn add(&mut self, lines: &ItemLines<'_, '_>) {
         let (attempt, patch) = (lines.attempt, lines.patch.sha256);
-        let red = if attempt.shown.red { ", red" } else { "" };
+        let red = if attempt.summary.red { ", red" } else { "" };
         let value = format!("attempt {}{red}, entry {}, patch {patch}", attempt.fired.attempt, attempt.entry());
         self.custom_attributes.insert(format!("handoff.item.{}", attempt.fired.item), value);
     }

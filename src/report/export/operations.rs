@@ -127,8 +127,8 @@ impl Repository {
         let with = self.verification(VerifyRequest::default(), &mut |_| ())?;
         let found = self.commit_lines(revision, &with)?;
         let is_ours = |line: &whence::answer::LinesShown| {
-            let named = line.items.iter().any(|item| item.run == target.run && item.reference == target.reference);
-            named && line.proven
+            let is_listed = line.items.iter().any(|item| item.run == target.run && item.reference == target.reference);
+            is_listed && line.proven
         };
         if !found.lines.iter().any(is_ours) {
             return Err(Error::NotOfRun { commit: found.commit, run: target.run.clone() }.into());

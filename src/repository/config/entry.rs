@@ -26,14 +26,14 @@ pub struct Entry {
     /// For a setting that such a file may only tighten: returns true if the value is at least as
     /// strict as the setting without it.
     pub(super) asks_no_less: Option<fn(&Config, &Given<'_>) -> bool>,
-    pub(super) says: fn() -> String,
+    pub(super) describe: fn() -> String,
     pub(super) set: fn(&mut Config, &Given<'_>) -> Result<(), Error>,
 }
 
 impl Entry {
     /// Returns a description of the allowed values, in Markdown.
     pub fn kind(&self) -> String {
-        (self.says)()
+        (self.describe)()
     }
 }
 

@@ -123,8 +123,8 @@ impl Executor {
     #[must_use]
     pub fn over(&self, dispatch: &Self) -> Self {
         let joined = |ours: &[PathBuf], theirs: &[PathBuf]| theirs.iter().chain(ours).cloned().collect();
-        let named: BTreeSet<&str> = self.secret_env.iter().map(|secret| secret.name.as_str()).collect();
-        let inherited = dispatch.secret_env.iter().filter(|secret| !named.contains(secret.name.as_str()));
+        let own_names: BTreeSet<&str> = self.secret_env.iter().map(|secret| secret.name.as_str()).collect();
+        let inherited = dispatch.secret_env.iter().filter(|secret| !own_names.contains(secret.name.as_str()));
         Self {
             command: self.command.clone(),
             setup: self.setup.clone().or_else(|| dispatch.setup.clone()),
@@ -192,12 +192,12 @@ impl Config {
         let subagents: Vec<&str> = self.registered_subagents().map(String::as_str).collect();
         let of = |what, all: &BTreeMap<String, Executor>, known: &[&str]| {
             let unknown = all.iter().filter(|(name, _)| !known.contains(&name.as_str()));
-            let told = unknown.map(|(name, settings)| {
+            let unregistered = unknown.map(|(name, settings)| {
                 let keys = settings.keys.iter().cloned().collect();
                 let nearest = nearest(&name.to_ascii_lowercase(), known.iter().copied()).map(str::to_owned);
                 Unregistered { what, name: name.clone(), keys, nearest }
             });
-            told.collect::<Vec<_>>()
+            unregistered.collect::<Vec<_>>()
         };
         let mut unregistered = of("executor", &self.executors, &executors);
         unregistered.extend(of("subagent", &self.subagents, &subagents));

@@ -106,7 +106,8 @@ pub struct LineRule {
     /// The rule is not about lines with one of these words.
     pub without: Vec<String>,
     /// The remark, as a part of a sentence.
-    pub says: String,
+    #[serde(rename = "says")]
+    pub remark: String,
 }
 
 /// A rule for a JSON object that an agent prints. Places are JSON pointers into the object.
@@ -156,7 +157,7 @@ impl Preset {
     pub fn remarks(&self, arguments: &[String]) -> Vec<&str> {
         let options: Vec<&str> = arguments.iter().map(String::as_str).take_while(|word| *word != "--").collect();
         let rules = self.line.iter().filter(|rule| rule.is_about(&options));
-        rules.map(|rule| rule.says.as_str()).collect()
+        rules.map(|rule| rule.remark.as_str()).collect()
     }
 
     /// Returns the preset of a program by its file name.

@@ -40,7 +40,7 @@ impl SecretEnv {
 pub(super) struct Secrets;
 
 impl Kind for Secrets {
-    fn says(&self) -> String {
+    fn describe(&self) -> String {
         "`NAME`, several of them, `NAME=!command` or `NAME=@file`; each setting adds some".into()
     }
 }
@@ -63,17 +63,18 @@ impl Read<Vec<SecretEnv>> for Secrets {
             (_, Some(file)) if !file.is_empty() => SecretSource::File(file.to_owned()),
             _ => {
                 // The rest may be the secret itself, so it is never shown.
-                let shown = if is_name(name) { format!("{name}=...") } else { "...".to_owned() };
-                let shown = Setting { origin: setting.origin.clone(), key: setting.key.clone(), value: shown };
+                let value = if is_name(name) { format!("{name}=...") } else { "...".to_owned() };
+                let redacted = Setting { origin: setting.origin.clone(), key: setting.key.clone(), value };
                 return Err(Error::bad(
-                    &shown,
+                    &redacted,
                     "is none of `NAME`, `NAME=!command` and `NAME=@file`; a secret itself does not belong into a configuration",
                 ));
             }
         };
         if !is_name(name) {
-            let shown = Setting { origin: setting.origin.clone(), key: setting.key.clone(), value: "...".to_owned() };
-            return Err(Error::bad(&shown, "does not begin with the name of a variable"));
+            let redacted =
+                Setting { origin: setting.origin.clone(), key: setting.key.clone(), value: "...".to_owned() };
+            return Err(Error::bad(&redacted, "does not begin with the name of a variable"));
         }
         Ok(vec![secret(name, source)])
     }

@@ -126,7 +126,7 @@ impl Repository {
         }
         let under = &old.links[..old.links.len() - usize::from(old.state.sealed)];
         let (entries, root) = (under.len() as u64, merkle::root(under.iter().map(|link| link.hash)));
-        let named = self.store.named(&evidence)?;
+        let named = self.store.compute_product(&evidence)?;
         Ok((Continues { run: old.run.clone(), entries, root, evidence: named }, evidence))
     }
 
@@ -223,7 +223,8 @@ fn done_again(
     }
     let attempt = state.items[at].attempts + 1;
     let reused = Reused { run: continues.run.clone(), item: e.item.clone(), root: continues.root, evidence: None };
-    let fired = ItemFired::new(e.item.clone(), attempt, open.store().named(&manifest.canonical())?, inputs.clone());
+    let fired =
+        ItemFired::new(e.item.clone(), attempt, open.store().compute_product(&manifest.canonical())?, inputs.clone());
     let ended = ItemReconciled {
         attempt,
         reason: None,

@@ -61,7 +61,7 @@ impl Reader {
         self.refused.retain(|oid| present.contains(oid));
         let wanted: Vec<Oid> =
             present.into_iter().filter(|oid| !self.refused.contains(oid) && !store.contains(*oid)).collect();
-        self.fetch(tip, &wanted, &mut read.kept)?;
+        self.fetch(tip, &wanted, &mut read.guard)?;
         let copies: BTreeMap<String, Oid> = refs::list(store, &folder)?.into_iter().collect();
         for name in copies.keys().filter(|name| !listed.contains_key(*name)) {
             keep_beat(store, name, None)?;
@@ -71,7 +71,7 @@ impl Reader {
                 keep_beat(store, name, Some(*value))?;
             }
         }
-        Ok(Reading { head: read.changed.get(&name).copied().flatten(), values, kept: read.kept })
+        Ok(Reading { head: read.changed.get(&name).copied().flatten(), values, kept: read.guard })
     }
 
     /// Fetches objects, and finds by halves those that git's checks refuse.
@@ -102,7 +102,7 @@ fn read_together(tip: &Tip, store: &Store, run: &RunId) -> Result<Reading, ReadE
     }
     let copies = refs::list(store, &folder)?.into_iter();
     let values = copies.filter_map(|(name, value)| Some((driver_of(&folder, &name)?, value))).collect();
-    Ok(Reading { head: read.changed.get(&name).copied().flatten(), values, kept: read.kept })
+    Ok(Reading { head: read.changed.get(&name).copied().flatten(), values, kept: read.guard })
 }
 
 fn same(name: &str) -> Copy {

@@ -96,16 +96,17 @@ impl Repository {
         let own = own_threads(&self.store)?;
         let all = names.is_empty();
         let is_thread = |name: &String| own.iter().any(|thread| thread.as_str() == name);
-        let (named, runs): (Vec<String>, Vec<String>) = names.into_iter().partition(is_thread);
+        let (thread_names, runs): (Vec<String>, Vec<String>) = names.into_iter().partition(is_thread);
         let is_both = |name: &&String| {
             RunId::parse(name).is_ok_and(|run| own_runs(&self.store).is_ok_and(|runs| runs.contains(&run)))
         };
-        let runs: Vec<String> = runs.into_iter().chain(named.iter().filter(is_both).cloned()).collect();
+        let runs: Vec<String> = runs.into_iter().chain(thread_names.iter().filter(is_both).cloned()).collect();
         let sealings = if all || !runs.is_empty() { self.sealings(&runs)? } else { Vec::new() };
-        let wanted = own.into_iter().filter(|thread| all || named.iter().any(|name| thread.as_str() == name));
+        let threads_to_push =
+            own.into_iter().filter(|thread| all || thread_names.iter().any(|name| thread.as_str() == name));
         let Some(fingerprint) = self.own_fingerprint() else { return Ok(Evidence { sealings, threads: Vec::new() }) };
         let mut threads = Vec::new();
-        for thread in wanted {
+        for thread in threads_to_push {
             match log::find(&self.store, &fingerprint, thread.clone())? {
                 Some(Indexed { last_seq, last, .. }) => {
                     let entries = last_seq.saturating_add(1);
@@ -128,8 +129,8 @@ impl Repository {
         let Some(fingerprint) = self.own_fingerprint() else { return Ok(Vec::new()) };
         let mut sealings = Vec::new();
         for run in runs {
-            let named = names.iter().any(|name| name == run.as_str());
-            if !named && !names.is_empty() {
+            let is_named = names.iter().any(|name| name == run.as_str());
+            if !is_named && !names.is_empty() {
                 continue;
             }
             let recorded = log::find(&self.store, &fingerprint, run.clone())?;
@@ -139,7 +140,7 @@ impl Repository {
                     let seal = Seal { root, entries, seal, commit };
                     sealings.push(Sealing { run, seal, fingerprint: fingerprint.clone() });
                 }
-                _ if named => return Err(Error::NotSealed(run).into()),
+                _ if is_named => return Err(Error::NotSealed(run).into()),
                 _ => {}
             }
         }

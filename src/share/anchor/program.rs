@@ -111,19 +111,19 @@ impl Program {
             return Err(Error::Long(limit));
         }
         if !status.success() {
-            let said = written("messages", REST).unwrap_or_default();
-            return Err(failed(format!("failed with {status}: {}", shown(&String::from_utf8_lossy(&said)))));
+            let messages = written("messages", REST).unwrap_or_default();
+            return Err(failed(format!("failed with {status}: {}", shorten(&String::from_utf8_lossy(&messages)))));
         }
         let answer: Answer = serde_json::from_slice(&output).unwrap_or_default();
         match answer.error.as_deref() {
             None => {}
             Some("late") => return Err(Error::Late(within.as_secs())),
             Some("long") => return Err(Error::Long(limit)),
-            Some("credentials") => return Err(Error::Credentials(shown(&answer.message))),
-            Some(_) => return Err(Error::Unreachable(shown(&answer.message))),
+            Some("credentials") => return Err(Error::Credentials(shorten(&answer.message))),
+            Some(_) => return Err(Error::Unreachable(shorten(&answer.message))),
         }
         let reply = Reply::read(&answer).ok_or_else(|| {
-            failed(format!("gives no answer of the right form, but: {}", shown(&String::from_utf8_lossy(&output))))
+            failed(format!("gives no answer of the right form, but: {}", shorten(&String::from_utf8_lossy(&output))))
         })?;
         match reply.status {
             300..400 => Err(Error::Redirect(reply.status)),
@@ -182,7 +182,7 @@ impl Reply {
     pub(super) fn excerpt(&self) -> String {
         match std::str::from_utf8(&self.body) {
             Ok(text) if text.trim().is_empty() => "it is empty".to_owned(),
-            Ok(text) if !text.contains('\0') => shown(text),
+            Ok(text) if !text.contains('\0') => shorten(text),
             _ => {
                 let kind = self.header("content-type").unwrap_or("no type that is said");
                 line(&format!("it is {} bytes of {kind}", self.body.len()))
@@ -199,7 +199,7 @@ impl Reply {
 }
 
 /// Returns the start of a text on one line.
-pub(super) fn shown(text: &str) -> String {
+pub(super) fn shorten(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut short: String = words.chars().take(SHOWN).collect();
     if short.len() < words.len() {

@@ -75,7 +75,7 @@ impl AnchorKind for Authority {
         "rfc3161"
     }
 
-    fn shown(&self) -> String {
+    fn address(&self) -> String {
         crate::git::remote::without_password(&self.url)
     }
 

@@ -106,7 +106,7 @@ impl AnchorKind for S3Place {
         &self.kind
     }
 
-    fn shown(&self) -> String {
+    fn address(&self) -> String {
         let (_, place) = &self.options[0];
         if self.kind != S3 {
             return format!("{} {}", without_password(place), self.prefix);
@@ -123,7 +123,7 @@ impl AnchorKind for S3Place {
 
     fn ask(&self, means: &Means, within: Duration, question: &Question<'_>) -> Result<AnchorAnswer, AnyError> {
         let bucket = self.open(means, within);
-        let (mut held, mut answer) = (Vec::new(), AnchorAnswer::from(Answer::None(String::new())));
+        let (mut seals, mut answer) = (Vec::new(), AnchorAnswer::from(Answer::None(String::new())));
         let keys = question.keys();
         if keys.len() > MOST_KEYS {
             return Err(Error::TooManyKeys(MOST_KEYS).into());
@@ -131,7 +131,7 @@ impl AnchorKind for S3Place {
         for key in keys {
             let Some(Found { object, stored }) = self.find(&bucket, key, question.run)? else { continue };
             let Object { root, entries, seal, commit, fingerprint, .. } = object;
-            held.push(Held { key: fingerprint, seal: Seal { root, entries, seal, commit } });
+            seals.push(Held { key: fingerprint, seal: Seal { root, entries, seal, commit } });
             // The lock of a matching object does not matter for a contradicting one.
             if !question.writers.iter().any(|writer| writer == key) {
                 continue;
@@ -145,7 +145,7 @@ impl AnchorKind for S3Place {
             }
             answer.since = answer.since.max(Some(stored.at));
         }
-        Ok(AnchorAnswer { answer: Answer::Seals(held), ..answer })
+        Ok(AnchorAnswer { answer: Answer::Seals(seals), ..answer })
     }
 
     /// Returns the runs and threads with an object of a key, whatever its content.
@@ -208,13 +208,13 @@ impl AnchorKind for S3Place {
                 found = self.find(&bucket, &sealing.fingerprint, &sealing.run)?;
                 status = "new";
             }
-            let Found { object: held, stored } = found.ok_or_else(|| Error::NotKept(subject.clone()))?;
-            let why = stored.is_loose(means.clock.now()).filter(|_| status == "new" && held == object);
+            let Found { object: existing, stored } = found.ok_or_else(|| Error::NotKept(subject.clone()))?;
+            let why = stored.is_loose(means.clock.now()).filter(|_| status == "new" && existing == object);
             if let Some(why) = why {
                 return Err(Error::NotLocked(subject, why).into());
             }
-            if held != object {
-                return Err(Error::Differs { run: sealing.run.clone(), held: held.root, ours: root }.into());
+            if existing != object {
+                return Err(Error::Differs { run: sealing.run.clone(), stored: existing.root, ours: root }.into());
             }
             published.push(Published { kind: "run", name: sealing.run.to_string(), status });
         }

@@ -86,8 +86,8 @@ impl<'r> Verification<'r> {
         let (store, key) = (&self.repository.store, self.options.own_key.as_deref());
         let holders = held::Holders { store, key, anchors: &self.anchors, means: &self.means };
         let unreadable = Target::unreadable(store).map_err(target::Error::from)?;
-        let held = held::look_up(&holders, &logs, &unreadable)?;
-        let mut targets = held.targets;
+        let known_runs = held::look_up(&holders, &logs, &unreadable)?;
+        let mut targets = known_runs.targets;
         let mut fetched = Target::all_fetched(store).map_err(target::Error::from)?;
         fetched.extend(unreadable);
         fetched.retain(|one| targets.iter().all(|target| target.reference != one.reference));
@@ -96,7 +96,7 @@ impl<'r> Verification<'r> {
         let vanished = vanished.filter(|vanished| vanished.place.kind != Kind::Thread);
         let (deleted, cautions): (Vec<_>, Vec<_>) = vanished.partition(Vanished::is_missed);
         let deleted = deleted.iter().map(|vanished| Missed::Deleted(vanished.sentence()));
-        let missed = held.missed.into_iter().chain(deleted).collect();
+        let missed = known_runs.missed.into_iter().chain(deleted).collect();
         let cautions = describe_vanished(&cautions);
         Ok(RunsToVerify { missed, cautions, ..RunsToVerify::of(self, logs, targets) })
     }
@@ -109,7 +109,7 @@ impl<'r> Verification<'r> {
     }
 
     /// Selects named runs. A missing ref is reported if a log names the run.
-    pub fn named(self, names: &[String]) -> Result<RunsToVerify<'r>, AnyError> {
+    pub fn by_name(self, names: &[String]) -> Result<RunsToVerify<'r>, AnyError> {
         let mut runs = self.found_by(names, |logs, name, unknown| {
             let fetched = || {
                 let (remote, id) = name.rsplit_once('/')?;
@@ -163,14 +163,19 @@ impl<'r> Verification<'r> {
         Ok(verify_proof(proof, beside, &self.options, &AtHand { logs: &logs, ask: &ask, bases: None }))
     }
 
-    /// Verifies a bundle, or named parts of it, and passes each report to `told`.
-    pub fn bundle(&self, bundle: &Bundle, names: &[String], told: &mut dyn FnMut(ChainReport)) -> Result<(), AnyError> {
+    /// Verifies a bundle, or named parts of it, and passes each report to `report_chain`.
+    pub fn bundle(
+        &self,
+        bundle: &Bundle,
+        names: &[String],
+        report_chain: &mut dyn FnMut(ChainReport),
+    ) -> Result<(), AnyError> {
         let witnesses = Logs::read(&self.repository.store)?;
         let ask = |question: &Question<'_>| self.ask(question);
         let ask_thread = |question: &ThreadQuestion<'_>| ask_all_of_thread(&self.anchors, &self.means, question);
         let ask = AskAnchors { run: &ask, thread: &ask_thread };
         for report in bundle.verify(names, witnesses, ask, &self.options)? {
-            told(report?);
+            report_chain(report?);
         }
         Ok(())
     }
@@ -203,9 +208,9 @@ impl<'r> RunsToVerify<'r> {
     /// Returns our missing runs of which a copy was selected by name.
     fn covered(&self, names: &[String]) -> Vec<Missed> {
         let copies = names.iter().zip(&self.targets).filter(|(name, at)| *name == at.run.as_str() && !at.is_own());
-        let held = self.logs.held(None);
+        let logged_runs = self.logs.recorded_runs(None);
         let gone = copies.filter_map(|(_, copy)| {
-            let holder = format!("the log {}", held.get(&copy.run)?);
+            let holder = format!("the log {}", logged_runs.get(&copy.run)?);
             Some(Missed::Gone { reference: format::run_ref(&copy.run), holder, kind: Kind::Run })
         });
         gone.collect()
@@ -242,7 +247,7 @@ impl<'r> RunsToVerify<'r> {
 /// Formats what remotes lack without being missed: losses separately, and the number of runs they
 /// never showed.
 fn describe_vanished(vanished: &[Vanished]) -> Vec<String> {
-    let (lost, unpushed): (Vec<_>, Vec<_>) = vanished.iter().partition(|vanished| vanished.seen);
+    let (lost, unpushed): (Vec<_>, Vec<_>) = vanished.iter().partition(|vanished| vanished.was_shown);
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     unpushed.iter().for_each(|vanished| *counts.entry(&vanished.remote).or_default() += 1);
     let lost = lost.into_iter().map(Vanished::sentence);

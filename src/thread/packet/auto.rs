@@ -82,9 +82,9 @@ fn past_base(around: &Surroundings, base: &str) -> Option<String> {
     Some(format!("HEAD is {past} commit{s} past {base}, so patches may conflict with it"))
 }
 
-fn ids<'a>(view: &'a View, wanted: impl Fn(ItemIndex) -> bool + 'a) -> impl Iterator<Item = String> + 'a {
+fn ids<'a>(view: &'a View, is_included: impl Fn(ItemIndex) -> bool + 'a) -> impl Iterator<Item = String> + 'a {
     let items = view.state.graph.items().indexed();
-    items.filter(move |(at, _)| wanted(*at)).map(|(_, item)| item.id.to_string())
+    items.filter(move |(at, _)| is_included(*at)).map(|(_, item)| item.id.to_string())
 }
 
 fn listed(ids: impl Iterator<Item = String>, all: usize, say: impl Fn(String) -> String) -> Vec<String> {
@@ -115,7 +115,7 @@ fn unresolved(view: &View) -> Vec<String> {
 
 fn entry(view: &View, at: ItemIndex) -> String {
     let id = &view.state.graph.item(at).id;
-    let said = format!("item \"{id}\" is {}", standing(view, at));
+    let status = format!("item \"{id}\" is {}", standing(view, at));
     let blocked: Vec<String> =
         view.state.blocked_by(at).take(3).map(|on| format!("\"{}\"", view.state.graph.item(on).id)).collect();
     let why = match &view.state.items[at].reason {
@@ -123,9 +123,9 @@ fn entry(view: &View, at: ItemIndex) -> String {
         None if !blocked.is_empty() => Some(format!("it needs {}", blocked.join(", "))),
         None => None,
     };
-    let said = why.map_or_else(|| said.clone(), |why| format!("{said}: {why}"));
+    let text = why.map_or_else(|| status.clone(), |why| format!("{status}: {why}"));
     // A reason may quote a worker; it is omitted if it reads like an instruction.
-    if is_suspect(&said) { format!("item {} of the plan is {}", at.get() + 1, standing(view, at)) } else { said }
+    if is_suspect(&text) { format!("item {} of the plan is {}", at.get() + 1, standing(view, at)) } else { text }
 }
 
 /// Returns the command that continues the run.

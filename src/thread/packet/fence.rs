@@ -65,9 +65,9 @@ pub(super) fn own_words(packet: &Packet) -> Packet {
     let mut own = packet.clone();
     let Packet { objective, next_action, completed, unresolved, assumptions, risks, faults, .. } = &mut own;
     for (field, text) in [("objective", objective), ("next_action", next_action)] {
-        let said = text.take();
-        *text = said.as_deref().map(outside).filter(|text| !text.trim().is_empty());
-        if said.is_some() && text.is_none() {
+        let original = text.take();
+        *text = original.as_deref().map(outside).filter(|text| !text.trim().is_empty());
+        if original.is_some() && text.is_none() {
             faults.push(only_quoted(field));
         }
     }

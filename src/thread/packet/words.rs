@@ -214,8 +214,8 @@ fn enclosed(text: &str) -> Option<&str> {
     let inner = &text[open.len_utf8()..];
     let end = inner.find(close)?;
     let after = inner[end + close.len_utf8()..].chars().next();
-    let apart = open != '\'' || after.is_none_or(|c| !c.is_alphanumeric());
-    (apart && !inner[..end].trim().is_empty()).then_some(&inner[..end])
+    let is_separate = open != '\'' || after.is_none_or(|c| !c.is_alphanumeric());
+    (is_separate && !inner[..end].trim().is_empty()).then_some(&inner[..end])
 }
 
 fn is_ideograph(c: char) -> bool {

@@ -20,7 +20,7 @@ use super::{Finding, Patient};
 pub(super) fn examine(patient: &Patient<'_>) -> Result<Vec<Finding>, AnyError> {
     let logs = Logs::read(patient.store)?;
     let mut findings = Vec::new();
-    for (run, log) in logs.held(None) {
+    for (run, log) in logs.recorded_runs(None) {
         findings.extend(of_run(patient, &logs, &run, &log)?);
     }
     for (thread, (entries, log)) in logs.own_threads() {
@@ -47,7 +47,7 @@ fn unknown(error: &shown::Error) -> Finding {
 
 /// Reports what a remote lacks: each loss separately, and the number of those never seen there.
 fn of_remote(all: &[Vanished]) -> Vec<Finding> {
-    let (lost, unpushed): (Vec<_>, Vec<_>) = all.iter().partition(|vanished| vanished.seen);
+    let (lost, unpushed): (Vec<_>, Vec<_>) = all.iter().partition(|vanished| vanished.was_shown);
     let mut findings: Vec<Finding> = lost.into_iter().map(vanished).collect();
     if let Some(first) = unpushed.first() {
         let text = shown::unpushed(&first.remote, unpushed.len());
@@ -60,8 +60,10 @@ fn of_remote(all: &[Vanished]) -> Vec<Finding> {
 /// here.
 fn vanished(vanished: &Vanished) -> Finding {
     let finding = if vanished.is_missed() { Finding::problem } else { Finding::note };
-    let hint = match &vanished.kept {
-        Some(kept) if vanished.seen => hints::hand_back(&vanished.remote, kept, vanished.place.below(REFS)),
+    let hint = match &vanished.local_copy {
+        Some(local_copy) if vanished.was_shown => {
+            hints::hand_back(&vanished.remote, local_copy, vanished.place.below(REFS))
+        }
         _ => hints::ask_for_it(),
     };
     finding("vanished", vanished.sentence()).hint(hint)

@@ -59,21 +59,21 @@ fn judge(kind: Kind, age: Duration, path: &Path, open: Option<&HashSet<Id>>, fix
     if in_use == Some(true) {
         return None;
     }
-    let shown = path.display();
+    let display = path.display();
     let old = Age::seconds(age.as_secs());
     let (code, message) = match kind {
         Kind::OfGit => {
             let message =
-                format!("{shown}, {old} old, locks what it is named after: a git command that was killed left it");
+                format!("{display}, {old} old, locks what it is named after: a git command that was killed left it");
             let is_left = age >= OLD && in_use == Some(false);
             let finding = if is_left { Finding::problem } else { Finding::note };
-            return Some(finding("lock-left", message).hint(hints::remove_lock(shown)));
+            return Some(finding("lock-left", message).hint(hints::remove_lock(display)));
         }
         Kind::Lock => (
             "lock-left",
-            format!("{shown}, {old} old, was left by a process that died, and locks what it is named after"),
+            format!("{display}, {old} old, was left by a process that died, and locks what it is named after"),
         ),
-        Kind::Temporary => ("temporary-left", format!("{shown} was left by a process that died")),
+        Kind::Temporary => ("temporary-left", format!("{display} was left by a process that died")),
     };
     if age >= OLD && in_use == Some(false) {
         let remove = || if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
@@ -83,7 +83,7 @@ fn judge(kind: Kind, age: Duration, path: &Path, open: Option<&HashSet<Id>>, fix
     let wait =
         if in_use.is_none() { "whether it is in use cannot be told here" } else { "it is less than an hour old" };
     Some(
-        Finding::note(code, format!("{shown}, {old} old, may have been left by a process that died; {wait}"))
+        Finding::note(code, format!("{display}, {old} old, may have been left by a process that died; {wait}"))
             .hint(hints::remove_file(path.display())),
     )
 }

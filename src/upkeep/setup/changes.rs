@@ -20,7 +20,7 @@ pub struct Line {
 pub struct Setup {
     steps: Vec<Step>,
     /// Lines that stay as they are.
-    pub kept: Vec<Line>,
+    pub unchanged: Vec<Line>,
     /// Warnings about answers that do not fit this machine or repository.
     pub warnings: Vec<String>,
     /// Notes on the changes, such as their costs and the files that are not protected.
@@ -47,7 +47,8 @@ pub struct SetupAnswer<'a> {
     /// Lines that were removed.
     pub removed: Vec<Line>,
     /// Lines that were there before and stay.
-    pub kept: &'a [Line],
+    #[serde(rename = "kept")]
+    pub unchanged: &'a [Line],
     /// Notes on the changes, such as a file that is not protected.
     pub notes: &'a [String],
 }
@@ -182,8 +183,8 @@ impl Composer {
             let section = line.key.rsplit_once('.').map_or("", |(section, _)| section);
             section == worker || line.key == "handoff.protect" || is_same_key(&line.key, "handoff.onProtectedChange")
         };
-        let kept = self.local.iter().filter(|line| is_ours(line) && !is_removed(line));
-        self.setup.kept = kept.map(|line| Line { key: as_documented(&line.key), ..line.clone() }).collect();
+        let unchanged = self.local.iter().filter(|line| is_ours(line) && !is_removed(line));
+        self.setup.unchanged = unchanged.map(|line| Line { key: as_documented(&line.key), ..line.clone() }).collect();
         self.setup
     }
 
@@ -234,7 +235,7 @@ impl Repository {
             file: self.setup_file(),
             added: setup.added(),
             removed: setup.removed(),
-            kept: &setup.kept,
+            unchanged: &setup.unchanged,
             notes: &setup.notes,
         }
     }

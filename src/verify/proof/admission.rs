@@ -22,8 +22,8 @@ impl Revealed<'_> {
     /// Checks that the admission is the one that allowed the key of the seal. The row `signature`
     /// checks whether its signer may admit.
     pub(super) fn check_admission(&self, findings: &mut Findings) {
-        let Some(shown) = &self.admitted else { return };
-        let decoded = match &shown.0 {
+        let Some(admission) = &self.admitted else { return };
+        let decoded = match &admission.0 {
             Ok((decoded, _)) => decoded,
             Err(why) => return findings.add(format!("the admission: {why}")),
         };

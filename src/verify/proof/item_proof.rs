@@ -28,7 +28,7 @@ pub(in crate::verify) fn read_item_proof(proof: &Proof, options: &Options) -> Re
     if let Some(failed) = rows.iter().find(|verdict| verdict.state == State::Failed) {
         return Err(failed.detail.clone());
     }
-    let [Ok(fired), Ok(ended)] = evidence.shown.as_slice() else {
+    let [Ok(fired), Ok(ended)] = evidence.json_entries.as_slice() else {
         return Err("it shows no dispatch and no end".to_owned());
     };
     let (Event::ItemFired(dispatch), Event::ItemReconciled(end)) = (&fired.entry.event, &ended.entry.event) else {

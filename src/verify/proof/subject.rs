@@ -17,7 +17,7 @@ impl Revealed<'_> {
         match (&proof.item, &proof.since) {
             (Some(_), Some(_)) => Err("the proof is about both an item and an earlier state"),
             (None, None) => Err("the proof is about nothing"),
-            (None, Some(_)) if !self.shown.is_empty() || proof.product.is_some() => {
+            (None, Some(_)) if !self.json_entries.is_empty() || proof.product.is_some() => {
                 Err("a proof of growth shows no entries of items and no product")
             }
             (None, Some(_)) => Ok(()),
@@ -43,10 +43,10 @@ impl Revealed<'_> {
 
     /// Checks the entries of the item: one attempt that made the product, or a decision.
     fn check_attempt(&self, item: &ItemId) -> Result<(), &'static str> {
-        if let [Ok(decided)] = self.shown.as_slice() {
+        if let [Ok(decided)] = self.json_entries.as_slice() {
             return self.check_decision(item, decided);
         }
-        let [Ok(fired), Ok(ended)] = self.shown.as_slice() else {
+        let [Ok(fired), Ok(ended)] = self.json_entries.as_slice() else {
             return Err("the proof must show a dispatch and an end, and nothing else");
         };
         let (Event::ItemFired(dispatch), Event::ItemReconciled(end)) = (&fired.entry.event, &ended.entry.event) else {

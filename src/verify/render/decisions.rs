@@ -27,8 +27,9 @@ impl Decided {
 
 impl Report {
     pub(super) fn decided_lines(&self) -> Vec<(State, String)> {
-        let shown = self.decisions.iter().take(MAX_SHOWN);
-        let mut lines: Vec<_> = shown.map(|it| (self.state_of(it), Self::decided(it, |key| self.whose(key)))).collect();
+        let first_decisions = self.decisions.iter().take(MAX_SHOWN);
+        let mut lines: Vec<_> =
+            first_decisions.map(|it| (self.state_of(it), Self::decided(it, |key| self.whose(key)))).collect();
         let more = self.decisions.get(MAX_SHOWN..).unwrap_or_default();
         if !more.is_empty() {
             let all = more.iter().all(|it| self.state_of(it) == State::Ok);

@@ -20,9 +20,9 @@ impl SameId {
             let first = other.first.map_or_else(String::new, |first| format!(", which began with {first}"));
             format!("another run has this id: that of the key {}{first}; named by {}", other.whose(), other.log())
         };
-        let named: Vec<&OtherRun> = self.others.iter().filter(|other| !other.conflicts).collect();
-        let mut lines: Vec<String> = named.iter().take(MAX_SHOWN).map(|other| line(other)).collect();
-        if let more @ 1.. = named.len().saturating_sub(MAX_SHOWN) {
+        let agreeing: Vec<&OtherRun> = self.others.iter().filter(|other| !other.conflicts).collect();
+        let mut lines: Vec<String> = agreeing.iter().take(MAX_SHOWN).map(|other| line(other)).collect();
+        if let more @ 1.. = agreeing.len().saturating_sub(MAX_SHOWN) {
             lines.push(format!("and {more} more, which --json lists"));
         }
         lines

@@ -65,6 +65,6 @@ impl LinesShown {
 impl LinesShown {
     /// Returns true if an item made them.
     pub fn by_item(&self, item: &ItemShown) -> bool {
-        self.items.contains(&item.named)
+        self.items.contains(&item.item_ref)
     }
 }

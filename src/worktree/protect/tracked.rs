@@ -6,7 +6,7 @@ use gix::bstr::BString;
 
 use super::{Error, Guard, SUBMODULE};
 use crate::git::merge::Scratch;
-use crate::git::protected::{Consumed, Protection, Reference, shown};
+use crate::git::protected::{Consumed, Protection, Reference, quote_path};
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 
@@ -30,6 +30,6 @@ impl Guard {
         let Reference { base, files, .. } = &self.reference;
         let differs = |path: &&BString| base.get(*path) != files.get(*path);
         let submodules = base.iter().chain(files).filter(|(_, entry)| entry.mode == SUBMODULE);
-        submodules.map(|(path, _)| path).find(differs).map(|path| shown(path.as_ref()))
+        submodules.map(|(path, _)| path).find(differs).map(|path| quote_path(path.as_ref()))
     }
 }

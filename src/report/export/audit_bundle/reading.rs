@@ -221,8 +221,8 @@ impl Reader {
             }
         };
         let receipt = present(fields.map(), "receipt").and_then(|value| {
-            let said = Fields::open(value.as_object()?, fields.at("receipt"));
-            Some((said.get("anchorId")?.as_str()?, said.get("guarantee")?.as_str()?))
+            let receipt = Fields::open(value.as_object()?, fields.at("receipt"));
+            Some((receipt.get("anchorId")?.as_str()?, receipt.get("guarantee")?.as_str()?))
         });
         Some(Root { epoch: epoch?, bytes: bytes?, signature, receipt })
     }
@@ -313,8 +313,8 @@ impl Reader {
         bytes
     }
 
-    fn wrong(&mut self, fields: &Fields<'_>, key: &str, wanted: &str) {
-        self.problems.push(Problem::new(Code::WrongType, &fields.at(key), format!("expected {wanted}")));
+    fn wrong(&mut self, fields: &Fields<'_>, key: &str, expected: &str) {
+        self.problems.push(Problem::new(Code::WrongType, &fields.at(key), format!("expected {expected}")));
     }
 }
 

@@ -308,23 +308,23 @@ fn check_attributes(signer: &SignerInfo, content: &[u8], certificate: &[u8]) -> 
     if kind != TST_INFO || digest.as_bytes() != hash(signer.digest_alg.oid, content)? {
         return Err(Error::Attributes);
     }
-    let named = match (one(SIGNING_CERTIFICATE_V2), one(SIGNING_CERTIFICATE)) {
+    let names_certificate = match (one(SIGNING_CERTIFICATE_V2), one(SIGNING_CERTIFICATE)) {
         (Some(v2), _) => {
-            let named: SigningCertificateV2 = v2.decode_as()?;
-            let first = named.certs.first().ok_or(Error::NotItsCertificate)?;
+            let signing: SigningCertificateV2 = v2.decode_as()?;
+            let first = signing.certs.first().ok_or(Error::NotItsCertificate)?;
             let algorithm = first.algorithm.as_ref().map_or(rfc5912::ID_SHA_256, |algorithm| algorithm.oid);
             first.hash.as_bytes() == hash(algorithm, certificate)?
         }
         (None, Some(v1)) => {
-            let named: SigningCertificate = v1.decode_as()?;
+            let signing: SigningCertificate = v1.decode_as()?;
             let mut sha1 = gix::hash::hasher(gix::hash::Kind::Sha1);
             sha1.update(certificate);
             let sha1 = sha1.try_finalize().map_err(|_| Error::NotItsCertificate)?;
-            named.certs.first().is_some_and(|first| first.hash.as_bytes() == sha1.as_slice())
+            signing.certs.first().is_some_and(|first| first.hash.as_bytes() == sha1.as_slice())
         }
         (None, None) => false,
     };
-    if !named {
+    if !names_certificate {
         return Err(Error::NotItsCertificate);
     }
     Ok(attributes.to_der()?)

@@ -72,15 +72,15 @@ impl S3Place {
         let differs = |entries: u64| Error::DiffersOnThread { thread: thread.clone(), entries };
         let now = |found: Vec<(Object, Stored)>| found.into_iter().next();
         let exactly = |number: u64| number == *entries;
-        if let Some((held, _)) = now(self.find_thread(bucket, fingerprint, thread, &exactly)?) {
-            return if held.last == *last { Ok(published("up-to-date")) } else { Err(differs(*entries).into()) };
+        if let Some((existing, _)) = now(self.find_thread(bucket, fingerprint, thread, &exactly)?) {
+            return if existing.last == *last { Ok(published("up-to-date")) } else { Err(differs(*entries).into()) };
         }
-        for (held, _) in self.find_thread(bucket, fingerprint, thread, &|_| true)? {
-            let at = usize::try_from(held.entries - 1).unwrap_or(usize::MAX);
+        for (existing, _) in self.find_thread(bucket, fingerprint, thread, &|_| true)? {
+            let at = usize::try_from(existing.entries - 1).unwrap_or(usize::MAX);
             match leaves.get(at) {
-                Some(leaf) if *leaf == held.last => {}
-                Some(_) => return Err(differs(held.entries).into()),
-                None if held.entries > *entries => return Ok(published("behind")),
+                Some(leaf) if *leaf == existing.last => {}
+                Some(_) => return Err(differs(existing.entries).into()),
+                None if existing.entries > *entries => return Ok(published("behind")),
                 // The chain is unreadable up to there, which the check below reports.
                 None => {}
             }
@@ -97,8 +97,8 @@ impl S3Place {
         self.put(bucket, means, &self.thread_key(fingerprint, thread, *entries), &object)?;
         // Another process may have been faster, and only the earliest version counts.
         let found = now(self.find_thread(bucket, fingerprint, thread, &exactly)?);
-        let (held, stored) = found.ok_or_else(|| Error::NotKept(subject.clone()))?;
-        if held != object {
+        let (existing, stored) = found.ok_or_else(|| Error::NotKept(subject.clone()))?;
+        if existing != object {
             return Err(differs(*entries).into());
         }
         match stored.is_loose(means.clock.now()) {

@@ -10,7 +10,7 @@ use crate::model::digest::Digest;
 use crate::model::printable::line;
 use crate::model::time::Moment;
 use crate::share::anchor::Means;
-use crate::share::anchor::program::{self, Program, Reply, shown};
+use crate::share::anchor::program::{self, Program, Reply, shorten};
 
 /// S3's error code for a clock difference.
 pub const SKEWED: &str = "RequestTimeTooSkewed";
@@ -222,9 +222,9 @@ impl Bucket<'_> {
     }
 
     fn refused(&self, reply: &Reply) -> Error {
-        let said = xml::refusal(&reply.body);
+        let refusal = xml::refusal(&reply.body);
         let (code, mut message) =
-            said.map_or(("nothing".into(), "no reason given".into()), |said| (said.code, said.message));
+            refusal.map_or(("nothing".into(), "no reason given".into()), |refusal| (refusal.code, refusal.message));
         if let Some(dated) = reply.header("date").filter(|_| code == SKEWED) {
             message = format!("{message} Its answer is dated {dated}, and it is {} here.", self.means.clock.now());
         }
@@ -263,6 +263,6 @@ errors! {
 impl Error {
     /// Returns the error for an unexpected answer.
     pub(super) fn answer(why: &str) -> Self {
-        Self::Answer(shown(why))
+        Self::Answer(shorten(why))
     }
 }

@@ -168,10 +168,10 @@ fn item(line: &str) -> Option<Entry> {
 
 fn without_comments(text: &str) -> String {
     let mut rest = text;
-    let mut said = String::with_capacity(text.len());
+    let mut plain = String::with_capacity(text.len());
     while let Some((before, behind)) = rest.split_once("<!--") {
-        said.push_str(before);
+        plain.push_str(before);
         rest = behind.split_once("-->").map_or("", |(_, behind)| behind);
     }
-    said + rest
+    plain + rest
 }

@@ -50,8 +50,8 @@ pub(super) fn findings(packet: &Packet, next_action: Option<&str>) -> Vec<Findin
 }
 
 fn deeds(texts: &[String]) -> impl Iterator<Item = (usize, Deed)> + '_ {
-    let said = texts.iter().enumerate().filter(|(_, text)| !is_none(text));
-    said.map(|(at, text)| (at, Deed::of(&clauses(text).into_iter().flatten().collect::<Vec<_>>())))
+    let entries = texts.iter().enumerate().filter(|(_, text)| !is_none(text));
+    entries.map(|(at, text)| (at, Deed::of(&clauses(text).into_iter().flatten().collect::<Vec<_>>())))
 }
 
 /// A deed that a text reports or requests.
@@ -69,15 +69,15 @@ struct Deed {
 impl Deed {
     fn of(clause: &[Word]) -> Self {
         let negated = |word: &Word| matches!(word.form.as_str(), "not" | "never" | "without");
-        let said = |word: &&Word| word.carries() && !word.is(DONE) && !word.is(START);
-        let forms = |wanted: &dyn Fn(&Word) -> bool| -> BTreeSet<String> {
-            clause.iter().filter(said).filter(|word| wanted(word)).map(|word| word.form.clone()).collect()
+        let carries_meaning = |word: &&Word| word.carries() && !word.is(DONE) && !word.is(START);
+        let forms = |selects: &dyn Fn(&Word) -> bool| -> BTreeSet<String> {
+            clause.iter().filter(carries_meaning).filter(|word| selects(word)).map(|word| word.form.clone()).collect()
         };
         Self {
             core: forms(&|word| !word.is(MAKING)),
             all: forms(&|_| true),
             partial: clause.iter().any(|word| word.is(PARTIAL) || negated(word)),
-            words: clause.iter().filter(said).take(8).map(|word| quoted(&word.text)).collect(),
+            words: clause.iter().filter(carries_meaning).take(8).map(|word| quoted(&word.text)).collect(),
         }
     }
 }

@@ -38,12 +38,12 @@ pub(super) fn objective(text: &str) -> Option<Finding> {
         return finding("R4", format!("objective {} is only a placeholder", quoted(text)));
     }
     let words: Vec<Word> = clauses(text).into_iter().flatten().collect();
-    let says = |word: &Word| word.carries() && !word.is(GENERIC) && !word.is(VAGUE) && !word.is(START);
+    let is_specific = |word: &Word| word.carries() && !word.is(GENERIC) && !word.is(VAGUE) && !word.is(START);
     let create_only = |word: &Word| word.is(MAKING);
-    if words.iter().any(|word| says(word) && !create_only(word)) {
+    if words.iter().any(|word| is_specific(word) && !create_only(word)) {
         return None;
     }
-    finding("R6", format!("objective {} holds only general words ({})", quoted(text), named(words.iter())))
+    finding("R6", format!("objective {} holds only general words ({})", quoted(text), list_words(words.iter())))
 }
 
 /// Returns the reason why a clause is not an executable action.
@@ -77,7 +77,7 @@ fn judge(clause: &[Word]) -> Option<(&'static str, String)> {
     if objects.is_empty() {
         return Some(("R3", format!("says {} of nothing", quoted(&verb.text))));
     }
-    Some(("R2", format!("says {} of general words only ({})", quoted(&verb.text), named(objects.into_iter()))))
+    Some(("R2", format!("says {} of general words only ({})", quoted(&verb.text), list_words(objects.into_iter()))))
 }
 
 fn is_lead(word: &Word) -> bool {
@@ -107,9 +107,9 @@ fn is_concrete(clause: &[Word], at: usize) -> bool {
         Kind::Plain => false,
         Kind::Name | Kind::Path | Kind::Identifier | Kind::Command => true,
         Kind::Quoted => {
-            let says =
+            let is_specific =
                 |word: &Word| word.kind != Kind::Plain || (word.carries() && !word.is(GENERIC) && !word.is(VAGUE));
-            clauses(&word.text).iter().flatten().any(says)
+            clauses(&word.text).iter().flatten().any(is_specific)
         }
         // "step 4" is particular; "the remaining 3 tasks" and "in 2 days" are not.
         Kind::Number => {
@@ -120,6 +120,6 @@ fn is_concrete(clause: &[Word], at: usize) -> bool {
     }
 }
 
-fn named<'a>(words: impl Iterator<Item = &'a Word>) -> String {
+fn list_words<'a>(words: impl Iterator<Item = &'a Word>) -> String {
     words.filter(|word| word.carries()).take(8).map(|word| quoted(&word.text)).collect::<Vec<_>>().join(", ")
 }
