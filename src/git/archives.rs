@@ -32,8 +32,10 @@ const MOST_KNOWN: usize = 200_000;
 /// be in it.
 pub(super) fn find(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
     let fetched = Place::fetched(name).map(|(remote, place)| (format::fetched_refs(remote), place));
-    let own = || Some((REFS.to_owned(), Place::parse(name.strip_prefix(REFS)?)?));
-    let Some((folder, place)) = fetched.or_else(own) else { return find_in_kept_ref(store, name) };
+    let Some((folder, place)) = fetched.or_else(|| Some((REFS.to_owned(), Place::parse(name.strip_prefix(REFS)?)?)))
+    else {
+        return find_in_kept_ref(store, name);
+    };
     if !matches!(place.kind, Kind::Run | Kind::Stamps) {
         return find_in_kept_ref(store, name);
     }

@@ -59,11 +59,13 @@ fn is_new(git: &dyn Fn() -> Git, (before, after): (Oid, Oid), folder: &Path) -> 
 
 /// Returns the folders, but for the top, in which a path has one of the names.
 fn folders(path: &Path, names: &[&str]) -> Vec<PathBuf> {
-    let is_named = |part: &&Path| {
-        let name = part.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| names.iter().any(|known| known.eq_ignore_ascii_case(name)))
-    };
-    let parents = path.ancestors().filter(is_named).filter_map(Path::parent);
+    let parents = path
+        .ancestors()
+        .filter(|part| {
+            let name = part.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| names.iter().any(|known| known.eq_ignore_ascii_case(name)))
+        })
+        .filter_map(Path::parent);
     parents.filter(|folder| !folder.as_os_str().is_empty()).map(Path::to_owned).collect()
 }
 

@@ -97,11 +97,13 @@ impl BorrowedRepo {
         }
         let output = self.git().args(["patch-id", "--stable"]).input(input).run()?;
         let text = String::from_utf8_lossy(&output);
-        let id = |line: &str| {
-            let (id, label) = line.split_once(' ')?;
-            Some((label.parse().ok()?, id.to_owned()))
-        };
-        Ok(text.lines().filter_map(id).collect())
+        Ok(text
+            .lines()
+            .filter_map(|line| {
+                let (id, label) = line.split_once(' ')?;
+                Some((label.parse().ok()?, id.to_owned()))
+            })
+            .collect())
     }
 
     /// Writes a commit of a tree, so that git can walk the history.

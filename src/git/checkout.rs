@@ -45,8 +45,12 @@ impl<'a> Checkout<'a> {
     /// Reads the difference, and which of its files exist. Submodules are left out.
     pub fn begin(git: &'a dyn Fn() -> Git, root: &'a Path, from: Oid, to: Oid) -> Result<Self, program::Error> {
         let changes = changes(git, from, to)?;
-        let is_absent = |path: &&PathBuf| fs::symlink_metadata(root.join(path)).is_err();
-        let absent = changes.iter().map(|change| &change.path).filter(is_absent).cloned().collect();
+        let absent = changes
+            .iter()
+            .map(|change| &change.path)
+            .filter(|path| fs::symlink_metadata(root.join(path)).is_err())
+            .cloned()
+            .collect();
         Ok(Self { git, root, from, to, changes, absent, conflicting: BTreeSet::new() })
     }
 
@@ -103,14 +107,16 @@ impl<'a> Checkout<'a> {
     /// Restores the files. Returns those that were restored, and those that were not.
     fn restore(&self) -> Result<(BTreeSet<PathBuf>, BTreeSet<PathBuf>), program::Error> {
         let written = self.written()?;
-        let was_there = |change: &&Change| change.old.is_some() && !self.absent.contains(&change.path);
-        let is_missing = |change: &&Change| fs::symlink_metadata(self.root.join(&change.path)).is_err();
         for path in &written {
             // A file that cannot be removed is listed below.
             let _ = restore_worktree::remove(self.root, path);
         }
-        let lost: BTreeSet<PathBuf> =
-            self.unstaged()?.filter(was_there).filter(is_missing).map(|change| change.path.clone()).collect();
+        let lost: BTreeSet<PathBuf> = self
+            .unstaged()?
+            .filter(|change| change.old.is_some() && !self.absent.contains(&change.path))
+            .filter(|change| fs::symlink_metadata(self.root.join(&change.path)).is_err())
+            .map(|change| change.path.clone())
+            .collect();
         if !lost.is_empty() {
             let call = (self.git)().args(["checkout-index", "--force", "-q", "-z", "--stdin"]);
             // The files that git could not write are listed below.

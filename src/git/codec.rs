@@ -90,10 +90,7 @@ pub fn decode(raw: &[u8]) -> Result<Decoded, Error> {
 /// Returns the author name for an actor, without control characters and angle brackets, which would
 /// break the header.
 fn author(actor: &str) -> String {
-    let safe = |c: char| {
-        if c.is_control() || c == '<' || c == '>' { '_' } else { c }
-    };
-    actor.chars().map(safe).collect()
+    actor.chars().map(|c| if c.is_control() || c == '<' || c == '>' { '_' } else { c }).collect()
 }
 
 fn signature_header(tree: Oid) -> &'static str {

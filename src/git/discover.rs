@@ -40,8 +40,7 @@ fn refuse_in_work_tree(git_dir: &Path, dir: &Path) -> Result<(), Error> {
         _ => return Ok(()),
     }
     let above = git_dir.ancestors().skip(1);
-    let is_top = |folder: &&Path| folder.join(".git").exists() && find(Git::found_from(folder)).is_ok();
-    let mut tops = above.filter(is_top);
+    let mut tops = above.filter(|folder| folder.join(".git").exists() && find(Git::found_from(folder)).is_ok());
     tops.next().map_or(Ok(()), |top| Err(Error::InWorkTree(git_dir.clone(), top.to_owned())))
 }
 

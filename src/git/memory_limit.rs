@@ -40,8 +40,7 @@ impl Error {
     pub fn wants_memory(&self) -> bool {
         const WORDS: [&str; 4] = ["over limit", "out of memory", "Out of memory", "Cannot allocate memory"];
         // A remote's messages have another prefix.
-        let is_it = |line: &str| line.starts_with("fatal: ") && WORDS.iter().any(|words| line.contains(words));
-        matches!(self, Self::Failed { stderr, .. } if stderr.lines().any(is_it))
+        matches!(self, Self::Failed { stderr, .. } if stderr.lines().any(|line| line.starts_with("fatal: ") && WORDS.iter().any(|words| line.contains(words))))
     }
 }
 

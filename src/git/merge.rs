@@ -136,19 +136,22 @@ impl Scratch {
         let listed = self.git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-status"]);
         let listed = listed.args([from.to_string(), to.to_string()]).run()?;
         let fields: Vec<_> = listed.split(|byte| *byte == 0).filter(|field| !field.is_empty()).collect();
-        let change = |pair: &[&[u8]]| (char::from(pair[0][0]), String::from_utf8_lossy(pair[1]).into_owned());
-        Ok(fields.chunks_exact(2).map(change).collect())
+        Ok(fields
+            .chunks_exact(2)
+            .map(|pair| (char::from(pair[0][0]), String::from_utf8_lossy(pair[1]).into_owned()))
+            .collect())
     }
 
     /// Returns the links in a tree.
     pub fn links(&self, tree: Oid) -> Result<Vec<String>, Error> {
         let listed = self.git().args(["ls-tree", "-r", "-z", &tree.to_string()]).run()?;
         let lines = listed.split(|byte| *byte == 0).filter(|line| line.starts_with(b"120000 "));
-        let path = |line: &[u8]| {
-            let tab = line.iter().position(|byte| *byte == b'\t')?;
-            Some(String::from_utf8_lossy(&line[tab + 1..]).into_owned())
-        };
-        Ok(lines.filter_map(path).collect())
+        Ok(lines
+            .filter_map(|line| {
+                let tab = line.iter().position(|byte| *byte == b'\t')?;
+                Some(String::from_utf8_lossy(&line[tab + 1..]).into_owned())
+            })
+            .collect())
     }
 
     /// Reads a file of a tree, or returns `None` if it has no such file.

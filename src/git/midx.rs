@@ -31,8 +31,7 @@ pub(super) fn covered_indices(folder: &Path) -> Option<HashSet<OsString>> {
 /// Returns its path if it names packs that are gone.
 pub fn stale(store: &Store) -> Option<PathBuf> {
     let folder = store.objects_dir().join("pack");
-    let gone = |name| !folder.join(name).exists();
-    covered_indices(&folder)?.into_iter().any(gone).then(|| path(&folder))
+    covered_indices(&folder)?.into_iter().any(|name| !folder.join(name).exists()).then(|| path(&folder))
 }
 
 /// Removes it if it names packs that we removed, as `git repack` does. git writes another when

@@ -58,8 +58,8 @@ impl PartialCheckout {
         let entries: Vec<u8> =
             candidates.clone().filter_map(|change| change.new.as_deref()).flatten().copied().collect();
         let differing = differing(git, &entries)?;
-        let is_same = |change: &&Change| change.new.is_some() && !differing.contains(&change.path);
-        let same: Vec<&Change> = candidates.filter(is_same).collect();
+        let same: Vec<&Change> =
+            candidates.filter(|change| change.new.is_some() && !differing.contains(&change.path)).collect();
         let entries = same.iter().filter_map(|change| change.new.as_deref()).collect::<Vec<_>>().concat();
         let files: BTreeSet<PathBuf> = same.into_iter().map(|change| change.path.clone()).collect();
         let tree = if files.is_empty() { None } else { Some(replace_entries(git, from, &entries)?) };

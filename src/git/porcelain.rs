@@ -51,20 +51,22 @@ pub fn pushed(text: &str) -> Vec<Answer> {
 
 /// Parses the output of `git push --porcelain` into the flag and summary of each ref.
 pub fn pushed_lines(text: &str) -> BTreeMap<String, (char, String)> {
-    let line = |line| fields(line).map(|(flag, to, summary)| (to.to_owned(), (flag, printable::line(summary))));
-    text.lines().filter_map(line).collect()
+    text.lines()
+        .filter_map(|line| fields(line).map(|(flag, to, summary)| (to.to_owned(), (flag, printable::line(summary)))))
+        .collect()
 }
 
 /// Parses the output of `git fetch --porcelain` into the new value of each local ref, `None` for a
 /// ref that would be deleted.
 pub fn fetched(text: &str) -> BTreeMap<String, Option<Oid>> {
-    let line = |line: &str| {
-        let mut fields = line.get(2..)?.split(' ');
-        let (_, new, name) = (fields.next()?, fields.next()?, fields.next()?);
-        let is_gone = line.starts_with('-') || new.bytes().all(|b| b == b'0');
-        Some((name.to_owned(), if is_gone { None } else { Some(new.parse().ok()?) }))
-    };
-    text.lines().filter_map(line).collect()
+    text.lines()
+        .filter_map(|line| {
+            let mut fields = line.get(2..)?.split(' ');
+            let (_, new, name) = (fields.next()?, fields.next()?, fields.next()?);
+            let is_gone = line.starts_with('-') || new.bytes().all(|b| b == b'0');
+            Some((name.to_owned(), if is_gone { None } else { Some(new.parse().ok()?) }))
+        })
+        .collect()
 }
 
 fn answer(line: &str) -> Option<Answer> {
@@ -88,46 +90,49 @@ fn fields(line: &str) -> Option<(char, &str, &str)> {
 
 /// Parses the output of `git ls-remote`: an object id and a name on each line.
 pub fn listed(text: &str) -> Vec<(Oid, String)> {
-    let line = |line: &str| {
-        let (oid, name) = line.split_once('\t')?;
-        Some((oid.parse().ok()?, name.to_owned()))
-    };
-    text.lines().filter_map(line).collect()
+    text.lines()
+        .filter_map(|line| {
+            let (oid, name) = line.split_once('\t')?;
+            Some((oid.parse().ok()?, name.to_owned()))
+        })
+        .collect()
 }
 
 /// Returns true if git reports that received objects failed its checks.
 pub fn is_unsound(stderr: &str) -> bool {
-    let is_of_another_type = |line: &str| line.contains("error: object ") && line.contains(", not a ");
     ["fsck error in", "did not send all necessary objects"].iter().any(|words| stderr.contains(words))
-        || stderr.lines().any(is_of_another_type)
+        || stderr.lines().any(|line| line.contains("error: object ") && line.contains(", not a "))
 }
 
 /// Returns the HTTP status with which, by git's message, a server or proxy refused the request.
 ///
 /// Ignores the remote's own text, which follows `remote: ` and may be anything.
 pub fn http_status(stderr: &str) -> Option<u16> {
-    let status = |line: &str| {
+    stderr.lines().filter(|line| !line.starts_with("remote: ")).find_map(|line| {
         let (_, rest) = ["The requested URL returned error: ", "RPC failed; HTTP "]
             .iter()
             .find_map(|words| line.split_once(words))?;
         rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
-    };
-    stderr.lines().filter(|line| !line.starts_with("remote: ")).find_map(status)
+    })
 }
 
 /// Returns the lock file that already existed, from git's message or ours.
 pub fn find_lock(stderr: &str) -> Option<PathBuf> {
-    let line = |line: &str| {
-        let git =
-            || line.split_once("Unable to create '")?.1.split_once("': File exists").map(|(path, _)| path.to_owned());
-        let config = || {
-            let (path, _) = line.split_once("could not lock config file ")?.1.split_once(": File exists")?;
-            Some(format!("{path}.lock"))
-        };
-        let ours = || line.split_once(" is locked: ")?.1.strip_suffix(" exists").map(str::to_owned);
-        git().or_else(config).or_else(ours)
-    };
-    stderr.lines().find_map(line).map(PathBuf::from).filter(|path| path.extension().is_some_and(|end| end == "lock"))
+    stderr
+        .lines()
+        .find_map(|line| {
+            let git = || {
+                line.split_once("Unable to create '")?.1.split_once("': File exists").map(|(path, _)| path.to_owned())
+            };
+            git()
+                .or_else(|| {
+                    let (path, _) = line.split_once("could not lock config file ")?.1.split_once(": File exists")?;
+                    Some(format!("{path}.lock"))
+                })
+                .or_else(|| line.split_once(" is locked: ")?.1.strip_suffix(" exists").map(str::to_owned))
+        })
+        .map(PathBuf::from)
+        .filter(|path| path.extension().is_some_and(|end| end == "lock"))
 }
 
 /// The header of a bundle.

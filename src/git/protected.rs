@@ -61,8 +61,7 @@ impl Consumed {
         patches: Vec<(Product, Option<Oid>, BTreeSet<usize>)>,
         read: impl Fn(Product) -> Result<Vec<u8>, E>,
     ) -> Result<Vec<Self>, E> {
-        let one = |(patch, start, includes)| Ok(Self { patch: read(patch)?, start, includes });
-        patches.into_iter().map(one).collect()
+        patches.into_iter().map(|(patch, start, includes)| Ok(Self { patch: read(patch)?, start, includes })).collect()
     }
 }
 

@@ -84,10 +84,10 @@ impl Done {
     /// Hosts that accept one ref per push answer like this.
     fn is_refused_as_a_whole(&self) -> bool {
         let Some(first) = self.answers.first() else { return false };
-        let is_same = |answer: &Answer| !answer.accepted && answer.summary == first.summary;
-        let is_other = |words: &&str| first.summary.contains(*words) || self.messages.contains(*words);
-        let all = self.answers.len() > 1 && first.is_by_remote() && self.answers.iter().all(is_same);
-        all && !OTHER_REASONS.iter().any(is_other)
+        let all = self.answers.len() > 1
+            && first.is_by_remote()
+            && self.answers.iter().all(|answer| !answer.accepted && answer.summary == first.summary);
+        all && !OTHER_REASONS.iter().any(|words| first.summary.contains(*words) || self.messages.contains(*words))
     }
 }
 

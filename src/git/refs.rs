@@ -136,13 +136,15 @@ pub fn delete_all(store: &Store, refs: &[(String, Oid)]) -> Result<(), Error> {
 
 fn delete_once(store: &Store, refs: &[(String, Oid)]) -> Result<(), Error> {
     packed::check(store)?;
-    let edit = |(name, old): &(String, Oid)| {
-        let expected = PreviousValue::MustExistAndMatch(Target::Object(old.0));
-        let change = Change::Delete { expected, log: gix::refs::transaction::RefLog::AndReference };
-        let full_name = FullName::try_from(name.as_str()).map_err(|_| Error::Name(name.clone()))?;
-        Ok(RefEdit { change, name: full_name, deref: false })
-    };
-    let edits = refs.iter().map(edit).collect::<Result<Vec<_>, Error>>()?;
+    let edits = refs
+        .iter()
+        .map(|(name, old)| {
+            let expected = PreviousValue::MustExistAndMatch(Target::Object(old.0));
+            let change = Change::Delete { expected, log: gix::refs::transaction::RefLog::AndReference };
+            let full_name = FullName::try_from(name.as_str()).map_err(|_| Error::Name(name.clone()))?;
+            Ok(RefEdit { change, name: full_name, deref: false })
+        })
+        .collect::<Result<Vec<_>, Error>>()?;
     let repo = store.local();
     let mut result = repo.edit_references_as(edits.clone(), None);
     for _ in 0..GC_RETRIES {

@@ -96,11 +96,14 @@ impl Remotes {
             other => other?,
         };
         let text = String::from_utf8_lossy(&listed).into_owned();
-        let pair = |line: &str| {
-            let (key, value) = line.split_once('\n').unwrap_or((line, "true"));
-            (key.to_owned(), value.to_owned())
-        };
-        let settings = text.split('\0').filter(|line| !line.is_empty()).map(pair).collect();
+        let settings = text
+            .split('\0')
+            .filter(|line| !line.is_empty())
+            .map(|line| {
+                let (key, value) = line.split_once('\n').unwrap_or((line, "true"));
+                (key.to_owned(), value.to_owned())
+            })
+            .collect();
         let branch = match store.git().args(["symbolic-ref", "--quiet", "--short", "HEAD"]).line() {
             Err(program::Error::Failed { code: Some(1), .. }) => None,
             other => Some(other?),
@@ -125,11 +128,13 @@ impl Remotes {
         let set = |key: &str| self.settings.get(key).cloned();
         let of_branch = |what: &str| set(&format!("branch.{}.{what}", self.branch.as_deref()?));
         let push_only = || of_branch("pushremote").or_else(|| set("remote.pushdefault")).filter(|_| push);
-        let only = || match self.names()[..] {
-            [only] => Some(only.to_owned()),
-            _ => None,
-        };
-        push_only().or_else(|| of_branch("remote")).or_else(only).unwrap_or_else(|| "origin".into())
+        push_only()
+            .or_else(|| of_branch("remote"))
+            .or_else(|| match self.names()[..] {
+                [only] => Some(only.to_owned()),
+                _ => None,
+            })
+            .unwrap_or_else(|| "origin".into())
     }
 
     /// Returns the remote for a word: a configured name, a URL, or the path of a repository.

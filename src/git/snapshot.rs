@@ -73,8 +73,7 @@ impl<'s> Snapshot<'s> {
     pub fn absent(&self) -> Result<BTreeSet<PathBuf>, Error> {
         let listed = self.store.git().work_tree(&self.root).args(["ls-files", "-t", "-z"]).run()?;
         let left_out = listed.split(|byte| *byte == 0).filter_map(|line| line.strip_prefix(b"S "));
-        let is_absent = |path: &PathBuf| std::fs::symlink_metadata(self.root.join(path)).is_err();
-        Ok(left_out.flat_map(paths).filter(is_absent).collect())
+        Ok(left_out.flat_map(paths).filter(|path| std::fs::symlink_metadata(self.root.join(path)).is_err()).collect())
     }
 }
 

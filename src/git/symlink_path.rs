@@ -60,8 +60,10 @@ mod tests {
         symlink(top.join("a/deep"), top.join("b")).unwrap();
         symlink("loop", top.join("loop")).unwrap();
         let list_places = |path: &str| -> Vec<String> {
-            let of_top = |place: PathBuf| Some(place.strip_prefix(&top).ok()?.to_str()?.to_owned());
-            places(&top.join(path)).into_iter().filter_map(of_top).collect()
+            places(&top.join(path))
+                .into_iter()
+                .filter_map(|place| Some(place.strip_prefix(&top).ok()?.to_str()?.to_owned()))
+                .collect()
         };
         assert_eq!(list_places("a/x"), ["a", "real/x"]);
         assert_eq!(list_places("b/up/x"), ["b", "a", "real/deep/up", "real/other/x"]);

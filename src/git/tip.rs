@@ -233,12 +233,19 @@ impl Tip {
         }
         let old = |one: &Move| one.old.map(|old| old.to_string()).unwrap_or_default();
         call = call.args(moves.iter().map(|one| format!("--force-with-lease={}:{}", one.name, old(one))));
-        let spec = |one: &Move| format!("{}:{}", one.new.map(|new| new.to_string()).unwrap_or_default(), one.name);
         let mut out = Vec::new();
-        let result = call.arg("--").arg(&self.to).args(moves.iter().map(spec)).stream(&mut |chunk| {
-            out.extend_from_slice(chunk);
-            Ok(())
-        });
+        let result = call
+            .arg("--")
+            .arg(&self.to)
+            .args(
+                moves
+                    .iter()
+                    .map(|one| format!("{}:{}", one.new.map(|new| new.to_string()).unwrap_or_default(), one.name)),
+            )
+            .stream(&mut |chunk| {
+                out.extend_from_slice(chunk);
+                Ok(())
+            });
         let message = match &result {
             Err(program::Error::Spawn(_)) => {
                 return Err(Error::of(&self.to, result.expect_err("it failed"), &self.reach));

@@ -38,8 +38,11 @@ pub fn add(writer: &Writer, runs: &Contents) -> Result<String, Error> {
             Some(tip) => archives::contents(&writer.store, tip)?.as_ref().clone(),
             None => Contents::new(),
         };
-        let is_new = |(run, archived): &(&RunId, &ArchivedRun)| known.get(*run) != Some(archived);
-        let new: Vec<_> = runs.iter().filter(is_new).map(|(run, archived)| (run.clone(), *archived)).collect();
+        let new: Vec<_> = runs
+            .iter()
+            .filter(|(run, archived)| known.get(*run) != Some(archived))
+            .map(|(run, archived)| (run.clone(), *archived))
+            .collect();
         let drafts = new.chunks(MOST_RUNS).map(|runs| draft(&fingerprint, runs)).collect();
         writer.append(&head, drafts)?.publish()?;
         Ok(head.name)

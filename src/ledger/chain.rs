@@ -313,7 +313,7 @@ impl Lost for Error {
 impl Lost for AnyError {
     /// Only the error itself counts: the operations of a wrapped one have had their own turns.
     fn is_lost(&self) -> bool {
-        let of_ref = || self.downcast_ref::<refs::Error>().is_some_and(Lost::is_lost);
-        self.downcast_ref::<Error>().map_or_else(of_ref, Lost::is_lost)
+        self.downcast_ref::<Error>()
+            .map_or_else(|| self.downcast_ref::<refs::Error>().is_some_and(Lost::is_lost), Lost::is_lost)
     }
 }

@@ -93,23 +93,32 @@ pub fn extend(
     }
     // Another log of the key has all these entries, so new ones are dated now.
     let now = writer.clock.now();
-    let now = |(about, event): (Subject, Dated)| {
-        let made = (event.at < now).then_some(event.at);
-        (now, draft(about, event.event.with_made(made)))
-    };
-    let (guard, links) = writer.append_dated(&head, events.into_iter().map(now).collect())?.place()?;
+    let (guard, links) = writer
+        .append_dated(
+            &head,
+            events
+                .into_iter()
+                .map(|(about, event)| {
+                    let made = (event.at < now).then_some(event.at);
+                    (now, draft(about, event.event.with_made(made)))
+                })
+                .collect(),
+        )?
+        .place()?;
     let name = LogName::apart(&writer.signer.fingerprint(), first_of(&links).hash);
     Ok(Extension::of(name, &head, guard, &links))
 }
 
 /// Returns drafts with their times. An event older than its predecessor states its time in `made`.
 fn dated(mut last: Option<Moment>, events: Vec<(Subject, Dated)>) -> Vec<(Moment, Draft)> {
-    let date = |(about, Dated { at, event }): (Subject, Dated)| {
-        let made = last.is_some_and(|last| at < last).then_some(at);
-        last = last.max(Some(at));
-        (at, draft(about, event.with_made(made)))
-    };
-    events.into_iter().map(date).collect()
+    events
+        .into_iter()
+        .map(|(about, Dated { at, event })| {
+            let made = last.is_some_and(|last| at < last).then_some(at);
+            last = last.max(Some(at));
+            (at, draft(about, event.with_made(made)))
+        })
+        .collect()
 }
 
 /// Returns an unused name for a new log, or `None` if all its entries are names of logs here.

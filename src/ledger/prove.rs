@@ -106,8 +106,11 @@ fn admission(store: &Store, before: &[Link], seal: &Link, leaves: &[Digest]) -> 
     }
     let admits =
         |link: &Link| matches!(&link.entry.event, Event::RunAdmitted(e) if e.role == Role::Seal && e.key == key);
-    let signed_at = |at: usize| Ok(Signed { commit: commit(store, &before[at])?, path: Some(path(leaves, at)) });
-    before.iter().position(admits).map(signed_at).transpose()
+    before
+        .iter()
+        .position(admits)
+        .map(|at| Ok(Signed { commit: commit(store, &before[at])?, path: Some(path(leaves, at)) }))
+        .transpose()
 }
 
 fn read(store: &Store, reference: &str) -> Result<Vec<Link>, Error> {

@@ -82,7 +82,9 @@ impl Found {
 
     /// Returns the facts for the template.
     pub(super) fn facts(&self, anchor: &str) -> Value {
-        let row = |name: &&'static str| {
+        json!({
+            "headline": self.headline,
+            "rows": self.names.iter().map(|name| {
             let codes = self.codes.get(name).map(|codes| codes.join(", ")).unwrap_or_default();
             let found = match (self.rows.get(name).copied(), codes.as_str()) {
                 (Some("ok"), _) => "holds".to_owned(),
@@ -94,10 +96,7 @@ impl Found {
             let mut row = json!({ "name": name, "place": format!("{anchor}-{name}"), "found": found });
             row[format!("is_{name}")] = true.into();
             row
-        };
-        json!({
-            "headline": self.headline,
-            "rows": self.names.iter().map(row).collect::<Vec<_>>(),
+        }).collect::<Vec<_>>(),
             "keys": self.keys,
         })
     }

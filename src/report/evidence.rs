@@ -129,8 +129,8 @@ fn needed(store: &Store, refs: &BTreeMap<Place, Oid>) -> Result<BTreeSet<Oid>, p
 
 /// Returns true for the paths of contents, in the tree of an entry of a run or a thread.
 fn holds_content(path: &str) -> bool {
-    let is_inside = |folder| path.starts_with(folder);
-    matches!(path, "patch" | "state") || ["outputs/", "artifacts/", "worktree/"].into_iter().any(is_inside)
+    matches!(path, "patch" | "state")
+        || ["outputs/", "artifacts/", "worktree/"].into_iter().any(|folder| path.starts_with(folder))
 }
 
 struct Listed {

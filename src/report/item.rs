@@ -120,15 +120,18 @@ fn add_end(facts: &mut Facts, ended: &Value) {
 
 fn inputs(fired: Option<&Value>) -> Vec<Value> {
     let given = fired.and_then(|fired| fired["inputRefs"].as_object());
-    let row = |(key, input): (&String, &Value)| {
-        json!({
-            "key": key,
-            "from": words::plain(&input["from"]),
-            "product": words::plain(&input["select"]),
-            "sha256": input["ref"],
+    given
+        .into_iter()
+        .flatten()
+        .map(|(key, input)| {
+            json!({
+                "key": key,
+                "from": words::plain(&input["from"]),
+                "product": words::plain(&input["select"]),
+                "sha256": input["ref"],
+            })
         })
-    };
-    given.into_iter().flatten().map(row).collect()
+        .collect()
 }
 
 fn products(page: &RunPage<'_>, ended: Option<&Value>) -> Vec<Value> {

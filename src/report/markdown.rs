@@ -65,16 +65,18 @@ fn thread_section(thread: &ShownThread) -> String {
 }
 
 fn checks<'r>(rows: impl Iterator<Item = &'r Row>) -> String {
-    let line = |row: &Row| {
-        let mark = match row.state {
-            State::Ok => "✓",
-            State::Failed => "✗",
-            State::NotApplicable => "─",
-        };
-        format!("| {mark} {} | {} |\n", row.name, cell(&row.detail))
-    };
     let head = "| check | result |\n|---|---|\n".to_owned();
-    std::iter::once(head).chain(rows.map(line)).collect::<Vec<_>>().concat()
+    std::iter::once(head)
+        .chain(rows.map(|row| {
+            let mark = match row.state {
+                State::Ok => "✓",
+                State::Failed => "✗",
+                State::NotApplicable => "─",
+            };
+            format!("| {mark} {} | {} |\n", row.name, cell(&row.detail))
+        }))
+        .collect::<Vec<_>>()
+        .concat()
 }
 
 fn signed(signers: &[SignerSeen], verify: &str) -> String {

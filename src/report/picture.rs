@@ -120,7 +120,10 @@ pub(super) fn label(id: &str) -> String {
 /// Returns the longest common beginning of the ids.
 fn prefix(ids: &[&str]) -> String {
     let Some((first, rest)) = ids.split_first() else { return String::new() };
-    let common = |other: &&str| first.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
-    let length = rest.iter().map(common).min().unwrap_or(0);
+    let length = rest
+        .iter()
+        .map(|other| first.chars().zip(other.chars()).take_while(|(a, b)| a == b).count())
+        .min()
+        .unwrap_or(0);
     first.chars().take(length).collect()
 }

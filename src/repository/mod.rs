@@ -175,8 +175,11 @@ impl Repository {
         let configured = self.environment.actor.clone().or_else(|| self.environment.variable(ACTOR));
         let actor = configured.unwrap_or_else(|| {
             let name = self.config.user_name.clone();
-            let login = || self.environment.variable("LOGNAME").or_else(|| self.environment.variable("USER"));
-            format!("human:{}", name.or_else(login).unwrap_or_else(|| "unknown".into()))
+            format!(
+                "human:{}",
+                name.or_else(|| self.environment.variable("LOGNAME").or_else(|| self.environment.variable("USER")))
+                    .unwrap_or_else(|| "unknown".into())
+            )
         });
         if actor.trim().is_empty() || actor.len() > MAX_ACTOR {
             return Err(Error::Actor.into());
@@ -291,8 +294,9 @@ impl Repository {
     /// Stores a file and keeps it for the life of this value; `name` names it in messages.
     pub fn save(&self, name: &Path, file: File) -> Result<Product, AnyError> {
         let display = name.display().to_string();
-        let check = |file: &mut File| Ok(self.gate().check_reader(&display, file).map_err(save::Error::Read)??);
-        let saved = save::save(&self.store, file, self.config.max_product_size, check);
+        let saved = save::save(&self.store, file, self.config.max_product_size, |file| {
+            Ok(self.gate().check_reader(&display, file).map_err(save::Error::Read)??)
+        });
         let (product, guard) = saved.map_err(|error: AnyError| match error.downcast() {
             Ok(source) => Error::Saved { name: name.to_owned(), source }.into(),
             Err(other) => other,
@@ -340,13 +344,17 @@ impl Repository {
         for (name, registration) in registrations {
             let (path, place) = (self.below_top(&registration.path), registration.place());
             let file = place.file.clone();
-            let read = move || {
-                let bytes = read_up_to(&path, MAX_PLAN_BYTES as u64)
-                    .map_err(|e| format!("could not be read from {file}: {e}"))?;
-                let value = json::lenient(json::unmarked(&bytes)).map_err(|e| format!("in {file} is not JSON: {e}"))?;
-                take(value).map_err(|why| format!("in {file} is none: {why}"))
-            };
-            all.add(name.clone(), place, Box::new(read));
+            all.add(
+                name.clone(),
+                place,
+                Box::new(move || {
+                    let bytes = read_up_to(&path, MAX_PLAN_BYTES as u64)
+                        .map_err(|e| format!("could not be read from {file}: {e}"))?;
+                    let value =
+                        json::lenient(json::unmarked(&bytes)).map_err(|e| format!("in {file} is not JSON: {e}"))?;
+                    take(value).map_err(|why| format!("in {file} is none: {why}"))
+                }),
+            );
         }
         all
     }
@@ -354,8 +362,12 @@ impl Repository {
     /// Reads a queue's file of rules.
     fn queue_rules(&self, queue: &str, path: &Path) -> Result<Vec<u8>, AnyError> {
         let read = read_up_to(&self.below_top(path), MAX_PLAN_BYTES as u64);
-        let unreadable = |source| Error::Rules { queue: queue.to_owned(), path: path.to_owned(), source };
-        Ok(json::unmarked(&read.map_err(unreadable)?).to_vec())
+        Ok(json::unmarked(&read.map_err(|source| Error::Rules {
+            queue: queue.to_owned(),
+            path: path.to_owned(),
+            source,
+        })?)
+        .to_vec())
     }
 
     /// Resolves a path from a setting; a relative one starts from the top of the work tree.

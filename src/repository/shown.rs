@@ -203,14 +203,15 @@ impl RemoteRecord {
             for name in [&reference, &place.below(REFS)].into_iter().chain(elsewhere.get(&place).into_iter().flatten())
             {
                 // A local ref of this name with other content is something else.
-                let is_it = |head: &Oid| was.is_none_or(|was| history::goes_on(store, was, *head));
                 let head = match refs::read(store, name) {
                     // An unreadable archive has no copy of it, but must not hide other missing
                     // runs.
                     Err(refs::Error::Archive(_)) => None,
                     other => other?,
                 };
-                if local_copy.is_none() && head.as_ref().is_some_and(is_it) {
+                if local_copy.is_none()
+                    && head.as_ref().is_some_and(|head| was.is_none_or(|was| history::goes_on(store, was, *head)))
+                {
                     local_copy = Some(name.clone());
                 }
             }
@@ -267,22 +268,29 @@ pub fn vanished(store: &Store, logs: &Logs) -> Result<Vec<Vanished>, Error> {
 
 /// Returns the same for each remote, or why its record is unreadable.
 pub fn vanished_by_remote(store: &Store, logs: &Logs) -> Vec<Result<Vec<Vanished>, Error>> {
-    let of = |record: RemoteRecord| {
-        let logged = logs.recorded_places(&format::fetched_refs(&record.remote));
-        Ok(record.vanished(store, &logged)?)
-    };
-    RemoteRecord::all(store).into_iter().map(|record| record.and_then(of)).collect()
+    RemoteRecord::all(store)
+        .into_iter()
+        .map(|record| {
+            record.and_then(|record| {
+                let logged = logs.recorded_places(&format::fetched_refs(&record.remote));
+                Ok(record.vanished(store, &logged)?)
+            })
+        })
+        .collect()
 }
 
 /// Returns the remotes from which the last fetch of a run refused it, with the reasons. Unreadable
 /// records are left out.
 pub fn refusals(store: &Store, run: &str) -> Vec<(String, String)> {
     let is_it = |below: &String| Place::parse(below).is_some_and(|at| at.kind == Kind::Run && at.name == run);
-    let of = |record: RemoteRecord| {
-        let (_, why) = record.refused.into_iter().find(|(below, _)| is_it(below))?;
-        Some((record.remote, why))
-    };
-    RemoteRecord::all(store).into_iter().flatten().filter_map(of).collect()
+    RemoteRecord::all(store)
+        .into_iter()
+        .flatten()
+        .filter_map(|record| {
+            let (_, why) = record.refused.into_iter().find(|(below, _)| is_it(below))?;
+            Some((record.remote, why))
+        })
+        .collect()
 }
 
 /// Returns the path of a remote's record.

@@ -20,8 +20,11 @@ use super::{Kind, Place};
 pub(super) fn added(store: &Store, old: Option<Oid>, new: Oid) -> Result<Vec<(RunId, ArchivedRun)>, Fault> {
     let before = old.map(|old| archives::contents(store, old)).transpose()?.unwrap_or_default();
     let now = archives::contents(store, new)?;
-    let is_new = |(run, archived): &(&RunId, &ArchivedRun)| before.get(*run) != Some(archived);
-    Ok(now.iter().filter(is_new).map(|(run, archived)| (run.clone(), *archived)).collect())
+    Ok(now
+        .iter()
+        .filter(|(run, archived)| before.get(*run) != Some(archived))
+        .map(|(run, archived)| (run.clone(), *archived))
+        .collect())
 }
 
 /// Returns the content of the archives that end at these commits; the first of several counts.
@@ -46,8 +49,9 @@ pub(super) fn fetched(
 ) -> Result<BTreeMap<Place, Oid>, refs::Error> {
     let listed = refs::list(store, folder)?;
     let place = |name: &str| name.strip_prefix(folder).and_then(Place::parse);
-    let is_shown = |place: Place| place.kind == Kind::Archive && listed_places.contains(&place);
-    let archives = listed.iter().filter(|(name, _)| place(name).is_some_and(is_shown));
+    let archives = listed.iter().filter(|(name, _)| {
+        place(name).is_some_and(|place| place.kind == Kind::Archive && listed_places.contains(&place))
+    });
     Ok(read_contents(store, archives.map(|(_, tip)| *tip)))
 }
 

@@ -140,14 +140,14 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     let folder = format::fetched_refs(&request.remote.name);
     let have: HashMap<String, Oid> = refs::list(store, &folder)?.into_iter().collect();
     let mut listing = Listing::read(store, reach, request)?;
-    let here = |place: &Place| have.contains_key(&place.below(&folder));
     let offered = || listing.places.iter().map(|(place, _)| place).filter(|place| request.takes(place));
     // A missing ref may be in an archive.
     let unshown = unknown(&request.names, &offered().collect::<Vec<_>>());
     if let Some(name) = unshown.filter(|_| offered().all(|place| place.kind != Kind::Archive)) {
         return Err(missed(store, request, name, &listing, &have)?.into());
     }
-    let objects = listing.select_objects(request, here, unshown.is_some())?;
+    let objects =
+        listing.select_objects(request, |place| have.contains_key(&place.below(&folder)), unshown.is_some())?;
     let absent: BTreeSet<Oid> = objects.values().flatten().copied().filter(|oid| !store.contains(*oid)).collect();
     let mut guard = KeepGuard::default();
     let unsound = bring::history(store, reach, request, absent.into_iter().collect(), &mut guard)?;
@@ -187,8 +187,10 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     }
     let chains = fetched.refs.iter().filter(|fetched_ref| fetched_ref.place.kind.is_chain());
     let (refused, accepted): (Vec<_>, Vec<_>) = chains.partition(|fetched_ref| fetched_ref.status.is_refused());
-    let reason = |fetched_ref: &FetchedRef| Some((fetched_ref.place.clone(), fetched_ref.status.refusal()?));
-    listing.state.refused = refused.into_iter().filter_map(reason).collect();
+    listing.state.refused = refused
+        .into_iter()
+        .filter_map(|fetched_ref| Some((fetched_ref.place.clone(), fetched_ref.status.refusal()?)))
+        .collect();
     let have = have
         .into_iter()
         .chain(accepted.into_iter().map(|fetched_ref| (fetched_ref.reference.clone(), fetched_ref.new)))
@@ -248,8 +250,8 @@ fn show(store: &Store, fetched: &mut FetchedRef, guard: &mut KeepGuard) -> Resul
     };
     if moved.as_ref().is_err_and(Lost::is_lost) {
         fetched.old = refs::read(store, &fetched.reference)?;
-        let is_ahead = |now| fetched.place.kind.is_chain() && history::goes_on(store, fetched.new, now);
-        let surpassed = fetched.old.is_some_and(is_ahead);
+        let surpassed =
+            fetched.old.is_some_and(|now| fetched.place.kind.is_chain() && history::goes_on(store, fetched.new, now));
         fetched.status =
             if surpassed { Status::UpToDate } else { judge(store, &fetched.place, fetched.old, fetched.new)? };
         let mut batch = store.batch();

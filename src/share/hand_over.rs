@@ -21,13 +21,14 @@ pub(super) fn hand_over(
 ) -> Result<Option<BTreeMap<Place, Oid>>, AnyError> {
     let RemoteRefs { store, reach, url, .. } = *there;
     let moving = || moves.iter().filter(|moved| moved.status.moves());
-    let spec = |moved: &Moved| Spec {
-        oid: moved.new,
-        to: moved.to.clone(),
-        instead_of: moved.old.filter(|_| !moved.place.kind.is_chain()),
-        goes_first: moved.place.kind == Kind::Log,
-    };
-    let specs: Vec<Spec> = moving().map(spec).collect();
+    let specs: Vec<Spec> = moving()
+        .map(|moved| Spec {
+            oid: moved.new,
+            to: moved.to.clone(),
+            instead_of: moved.old.filter(|_| !moved.place.kind.is_chain()),
+            goes_first: moved.place.kind == Kind::Log,
+        })
+        .collect();
     if specs.is_empty() {
         return Ok(None);
     }
@@ -35,8 +36,8 @@ pub(super) fn hand_over(
     let has = list_refs(store, reach, url, &request.space);
     if answers.iter().any(|answer| !answer.accepted) {
         let overtaken = has.ok().and_then(|has| {
-            let logs = || key.and_then(|key| own_logs::overtaken(key, moves, &answers, &has));
-            transcripts::overtaken(moves, &has).or_else(logs)
+            transcripts::overtaken(moves, &has)
+                .or_else(|| key.and_then(|key| own_logs::overtaken(key, moves, &answers, &has)))
         });
         let error = Error::Declined { answers, messages };
         return Err(match overtaken {

@@ -123,11 +123,13 @@ impl Outbound<'_> {
         }
         let mut rest = chosen.into_iter();
         let mut grown = rest.next();
-        let lacks = |(about, events): (&Subject, &Vec<Dated>)| {
-            let lacks = grown.as_ref().map_or_else(|| events.clone(), |log| log.lacks(about, events));
-            lacks.into_iter().map(|dated| (about.clone(), dated)).collect::<Vec<_>>()
-        };
-        let mut new: Vec<(Subject, Dated)> = lacking.iter().flat_map(lacks).collect();
+        let mut new: Vec<(Subject, Dated)> = lacking
+            .iter()
+            .flat_map(|(about, events)| {
+                let lacks = grown.as_ref().map_or_else(|| events.clone(), |log| log.lacks(about, events));
+                lacks.into_iter().map(|dated| (about.clone(), dated)).collect::<Vec<_>>()
+            })
+            .collect();
         let mut unchanged: Vec<SharedLog> = rest.collect();
         if let Some(grown) = grown.as_mut() {
             grown.say(&new);

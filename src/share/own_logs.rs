@@ -79,11 +79,13 @@ pub(super) fn overtaken(
     if logs().any(is_moved) {
         return Some(Overtaken::Moved);
     }
-    let is_busy = |answer: &Answer| {
-        let is_log = !answer.accepted && logs().any(|moved| moved.to == answer.to);
-        is_log && BUSY.iter().any(|words| answer.summary.contains(words))
-    };
-    answers.iter().any(is_busy).then_some(Overtaken::Busy)
+    answers
+        .iter()
+        .any(|answer| {
+            let is_log = !answer.accepted && logs().any(|moved| moved.to == answer.to);
+            is_log && BUSY.iter().any(|words| answer.summary.contains(words))
+        })
+        .then_some(Overtaken::Busy)
 }
 
 /// The interference of another push.
@@ -121,17 +123,29 @@ pub(super) fn replace(pushed: &mut Pushed, folded: Pushed) {
     let began: BTreeSet<Place> =
         pushed.moved.iter().filter(|moved| is_log(moved)).map(|moved| moved.place.clone()).collect();
     pushed.moved.retain(|moved| !is_log(moved));
-    let is_told = |moved: &Moved| is_log(moved) && !(moved.status == Status::Folded && began.contains(&moved.place));
-    pushed.moved.extend(folded.moved.into_iter().filter(is_told));
+    pushed.moved.extend(
+        folded
+            .moved
+            .into_iter()
+            .filter(|moved| is_log(moved) && !(moved.status == Status::Folded && began.contains(&moved.place))),
+    );
 }
 
 /// Returns the status of folded logs.
 pub(super) fn retired(logs: &Logs, request: &Request) -> Vec<Moved> {
-    let moved = |(log, head): &(LogName, Oid)| {
-        let place = Place::of_log(log);
-        Moved { to: place.below(request.space.folder()), place, old: Some(*head), new: *head, status: Status::Folded }
-    };
-    logs.folded.iter().map(moved).collect()
+    logs.folded
+        .iter()
+        .map(|(log, head)| {
+            let place = Place::of_log(log);
+            Moved {
+                to: place.below(request.space.folder()),
+                place,
+                old: Some(*head),
+                new: *head,
+                status: Status::Folded,
+            }
+        })
+        .collect()
 }
 
 /// Deletes folded logs on the remote, and their refs here. Keeps one that moved in the meantime or

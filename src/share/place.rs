@@ -60,11 +60,15 @@ impl Space {
     /// Returns `refs/handoff/`, or branches below a prefix for a host that accepts branches only.
     pub fn new(branches: Option<&str>) -> Option<Self> {
         let Some(prefix) = branches else { return Some(Self(REFS.into())) };
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.');
         let part = |part: &str| !(part.is_empty() || part.starts_with(['.', '-']) || part.ends_with('.'));
-        let is_lock = |part: &str| part.strip_suffix("lock").is_some_and(|rest| rest.ends_with('.'));
-        let good = prefix.chars().all(plain) && prefix.split('/').all(part);
-        let good = good && !prefix.contains("..") && !prefix.to_ascii_lowercase().split('/').any(is_lock);
+        let good = prefix.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.'))
+            && prefix.split('/').all(part);
+        let good = good
+            && !prefix.contains("..")
+            && !prefix
+                .to_ascii_lowercase()
+                .split('/')
+                .any(|part| part.strip_suffix("lock").is_some_and(|rest| rest.ends_with('.')));
         good.then(|| Self(format!("refs/heads/{prefix}/")))
     }
 

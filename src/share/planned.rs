@@ -86,8 +86,8 @@ impl<'a> Plan<'a> {
     /// A run in an archive of ours cannot be left out; then the whole push is refused.
     pub(super) fn leave_out_others(&mut self, archived: &BTreeSet<Place>) -> bool {
         let diverged = std::mem::take(&mut self.diverged);
-        let is_other = |one: &Diverged| one.how == How::Another && !archived.contains(&one.place);
-        let (others, refused) = diverged.into_iter().partition(is_other);
+        let (others, refused) =
+            diverged.into_iter().partition(|one| one.how == How::Another && !archived.contains(&one.place));
         (self.pushed.others, self.diverged) = (others, refused);
         // Transcripts and time stamps are left out with their run or thread.
         let others = &self.pushed.others;

@@ -13,7 +13,7 @@ use crate::git::store::{self, Edit, KeepGuard, Store};
 use crate::git::verified_stream;
 use crate::model::bounds;
 use crate::model::digest::Oid;
-use crate::model::entry::{Event, ItemReconciled, Outcome, Product};
+use crate::model::entry::{Event, Outcome, Product};
 use crate::model::format;
 use crate::model::manifest::Manifest;
 use crate::model::name::{ItemId, RunId};
@@ -48,8 +48,9 @@ impl ProtectedFiles {
         }
         let applied = applied(view);
         if !applied.is_empty() {
-            let read = |patch: Product| verified_stream::read(store, patch.oid, &[patch.sha256]);
-            let patches = patches_of(view, &applied).map(read).collect::<Result<Vec<_>, _>>()?;
+            let patches = patches_of(view, &applied)
+                .map(|patch| verified_stream::read(store, patch.oid, &[patch.sha256]))
+                .collect::<Result<Vec<_>, _>>()?;
             files.extend(scratch.files_for(&patches)?);
         }
         match files.iter().find(|(_, blob)| !store.contains(**blob)) {
@@ -123,8 +124,7 @@ fn patches_of(view: &View, items: &BTreeSet<&ItemId>) -> impl Iterator<Item = Pr
         Event::ItemReconciled(e) => Some(e),
         _ => None,
     });
-    let patch = |e: &ItemReconciled| e.products.get(&ProductKey::Patch).copied();
-    ends.filter(|e| items.contains(&e.item)).filter_map(patch)
+    ends.filter(|e| items.contains(&e.item)).filter_map(|e| e.products.get(&ProductKey::Patch).copied())
 }
 
 errors! {

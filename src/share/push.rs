@@ -294,8 +294,8 @@ impl Delivery<'_> {
         let mut remote_refs = there.has.clone();
         in_archives.into_iter().for_each(|(place, tip)| _ = remote_refs.entry(place).or_insert(tip));
         let key = writer.map(|writer| writer.signer.fingerprint());
-        let heads = |key: &String| own_logs::heads(&there, key, folds, &mut guard);
-        let theirs = &key.as_ref().map_or_else(|| Ok(BTreeMap::new()), heads)?;
+        let theirs =
+            &key.as_ref().map_or_else(|| Ok(BTreeMap::new()), |key| own_logs::heads(&there, key, folds, &mut guard))?;
         let firsts = std::cell::RefCell::default();
         let outbound = Outbound { store, writer, handed, ours: here, there: &remote_refs, theirs, folds, firsts };
         let mut logs = outbound.logs()?;

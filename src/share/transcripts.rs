@@ -27,10 +27,11 @@ pub(super) fn bring(there: &RemoteRefs<'_>, theirs: Oid, guard: &mut KeepGuard) 
 
 /// Returns [`Overtaken::Moved`] if a driver added transcripts since the remote was read.
 pub(super) fn overtaken(moves: &[Moved], has: &BTreeMap<Place, Oid>) -> Option<Overtaken> {
-    let is_moved = |moved: &Moved| {
-        let found = has.get(&moved.place).copied();
-        moved.status.moves() && found != moved.old && found != Some(moved.new)
-    };
     let mut transcripts = moves.iter().filter(|moved| moved.place.kind == Kind::Transcripts);
-    transcripts.any(is_moved).then_some(Overtaken::Moved)
+    transcripts
+        .any(|moved| {
+            let found = has.get(&moved.place).copied();
+            moved.status.moves() && found != moved.old && found != Some(moved.new)
+        })
+        .then_some(Overtaken::Moved)
 }

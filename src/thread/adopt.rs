@@ -76,16 +76,21 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<AdoptedCheckpoint, An
     }
     // The lock excludes other adoptions, so only a checkpoint or fork can create the thread now.
     vacant(writer, &request.new)?;
-    let promote = || found.quarantine.promote(descriptor.commit, None).map_err(Error::Quarantine);
-    let _kept = found.fetched.then(promote).transpose()?;
+    let _kept = found
+        .fetched
+        .then(|| found.quarantine.promote(descriptor.commit, None).map_err(Error::Quarantine))
+        .transpose()?;
     let content = found.checkpoint.content();
     let accepted_unknown = accepted.unknown || found.sound.lineage.iter().any(is_stranger);
     let origin = accepted.origin(&passed, accepted_unknown);
     let made = save(writer, &request.new, None, content.clone(), Some(Origin::Adopted(origin)));
     let made = made.map_err(|error| explain_lost_race(&request.new, error))?;
     nonces.consume(&descriptor.nonce).map_err(Error::Nonce)?;
-    let unfinished = |source| Error::Unfinished { thread: request.new.clone(), source };
-    let behind = plan.map(|plan| plan.apply()).transpose().map_err(unfinished)?.unwrap_or_default();
+    let behind = plan
+        .map(|plan| plan.apply())
+        .transpose()
+        .map_err(|source| Error::Unfinished { thread: request.new.clone(), source })?
+        .unwrap_or_default();
     let Accepted { signer, unknown, .. } = &accepted;
     let source = Ancestor {
         source: accepted.source(),

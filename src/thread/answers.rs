@@ -152,18 +152,21 @@ pub fn logged(checkpoint: &Checkpoint) -> Value {
 /// Returns the output of `thread show --json`: the same, with the thread's key and lineage, nearest
 /// first. The keys of the lineage are not judged; see `thread verify`.
 pub fn describe_checkpoint(checkpoint: &Checkpoint, sound: &ThreadSnapshot) -> Value {
-    let one = |Ancestor { source, signer, accepted_unknown, .. }: &Ancestor| {
-        json!({
-            "thread_id": source.thread,
-            "checkpoint_id": source.checkpoint,
-            "commit": source.commit,
-            "signer": signer.fingerprint,
-            "accepted_unknown_signer": accepted_unknown,
-        })
-    };
     let mut answer = logged(checkpoint);
     answer["schema"] = "git-handoff.checkpoint-show/1".into();
     answer["signer"] = sound.key.as_str().into();
-    answer["lineage"] = sound.lineage.iter().map(one).collect();
+    answer["lineage"] = sound
+        .lineage
+        .iter()
+        .map(|Ancestor { source, signer, accepted_unknown, .. }| {
+            json!({
+                "thread_id": source.thread,
+                "checkpoint_id": source.checkpoint,
+                "commit": source.commit,
+                "signer": signer.fingerprint,
+                "accepted_unknown_signer": accepted_unknown,
+            })
+        })
+        .collect();
     answer
 }

@@ -220,11 +220,13 @@ pub fn own_threads(store: &Store) -> Result<Vec<ThreadId>, AnyError> {
 
 /// Returns the fetched threads with their refs.
 pub fn fetched_threads(store: &Store) -> Result<Vec<(ThreadId, String)>, AnyError> {
-    let thread = |(reference, _): (String, Oid)| {
-        let place = Place::fetched_of(&reference, Kind::Thread)?;
-        Some((ThreadId::parse(&place.name).ok()?, reference))
-    };
-    Ok(refs::list(store, format::FETCHED_REFS)?.into_iter().filter_map(thread).collect())
+    Ok(refs::list(store, format::FETCHED_REFS)?
+        .into_iter()
+        .filter_map(|(reference, _)| {
+            let place = Place::fetched_of(&reference, Kind::Thread)?;
+            Some((ThreadId::parse(&place.name).ok()?, reference))
+        })
+        .collect())
 }
 
 errors! {

@@ -200,8 +200,11 @@ impl Repository {
         let target = ThreadTarget::find(&self.store, target)?;
         // Whether to trust its lineage is the recipient's decision.
         let source = target.vouched(self, true, warn)?;
-        let bad = |to: &str| to.is_empty() || to.len() > MAX_AGENT || to.chars().any(char::is_control);
-        if terms.to_agent.as_deref().is_some_and(bad) {
+        if terms
+            .to_agent
+            .as_deref()
+            .is_some_and(|to| to.is_empty() || to.len() > MAX_AGENT || to.chars().any(char::is_control))
+        {
             return Err(Error::Agent.into());
         }
         let at = target.checkpoint.as_ref();

@@ -59,8 +59,9 @@ fn of_thread(gate: &Gate<'_>, text: &str, terms: &Terms) -> Result<Option<Report
         Ok(checkpoint) => attached::read(store, checkpoint).map_err(|why| absent(&*why)),
         Err(why) => Err(absent(&*why)),
     };
-    let none = || Err(Unusable::absent("there is no packet: none is attached to the checkpoint".into()));
-    let read = read.and_then(|read| read.unwrap_or_else(none));
+    let read = read.and_then(|read| {
+        read.unwrap_or_else(|| Err(Unusable::absent("there is no packet: none is attached to the checkpoint".into())))
+    });
     let thread = text.split(':').next().map(str::to_owned);
     Ok(Some(attached::report(&read, gate, &sound.trail, Terms { thread, ..terms.clone() })?))
 }
@@ -179,8 +180,8 @@ impl Repository {
                 past_base = count.parse().ok();
             }
         }
-        let names = |run: &View| run.state.documents.names().map(ToString::to_string).collect();
-        let documents = run.map(names).unwrap_or_default();
+        let documents =
+            run.map(|run| run.state.documents.names().map(ToString::to_string).collect()).unwrap_or_default();
         Ok(auto::Surroundings { head, branch, base_is_here: base.is_some(), past_base, documents })
     }
 }

@@ -88,10 +88,10 @@ fn resume_once(
 /// Returns a checkpoint of a thread; by default the latest.
 pub fn find<'s>(sound: &'s ThreadSnapshot, at: Option<&CheckpointId>) -> Result<&'s Checkpoint, AnyError> {
     match at {
-        Some(id) => {
-            let missing = || Error::NoCheckpoint { thread: sound.thread.clone(), checkpoint: id.clone() };
-            Ok(sound.trail.find(id).ok_or_else(missing)?)
-        }
+        Some(id) => Ok(sound
+            .trail
+            .find(id)
+            .ok_or_else(|| Error::NoCheckpoint { thread: sound.thread.clone(), checkpoint: id.clone() })?),
         None => Ok(sound.trail.latest().ok_or_else(|| Error::Unknown(sound.thread.clone()))?),
     }
 }

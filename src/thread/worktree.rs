@@ -177,11 +177,13 @@ impl<'q> Snapshot<'q> {
 
     /// Returns those of the listed files that are above a limit.
     fn above(&self, limit: u64, listed: &[u8]) -> Vec<Vec<u8>> {
-        let is_above = |path: &&[u8]| {
-            let found = fs::symlink_metadata(self.root.join(path_of(path)));
-            found.is_ok_and(|found| found.is_file() && found.len() > limit)
-        };
-        records(listed).filter(is_above).map(<[u8]>::to_vec).collect()
+        records(listed)
+            .filter(|path| {
+                let found = fs::symlink_metadata(self.root.join(path_of(path)));
+                found.is_ok_and(|found| found.is_file() && found.len() > limit)
+            })
+            .map(<[u8]>::to_vec)
+            .collect()
     }
 
     /// Refuses files above a limit, unless HEAD has the same.
@@ -320,8 +322,11 @@ fn literal(path: &[u8]) -> OsString {
 /// They are escaped patterns, because `git add` refuses an ignored literal path.
 fn left_out(path: &[u8]) -> Vec<u8> {
     let is_special = |at: usize, byte: u8| at == 0 || matches!(byte, b'*' | b'?' | b'[' | b'\\');
-    let escaped = |(at, &byte): (usize, &u8)| if is_special(at, byte) { vec![b'\\', byte] } else { vec![byte] };
-    let pattern: Vec<u8> = path.iter().enumerate().flat_map(escaped).collect();
+    let pattern: Vec<u8> = path
+        .iter()
+        .enumerate()
+        .flat_map(|(at, &byte)| if is_special(at, byte) { vec![b'\\', byte] } else { vec![byte] })
+        .collect();
     let magic = b":(top,exclude,glob)";
     [&magic[..], &pattern, b"\0", magic, &pattern, b"/**\0"].concat()
 }

@@ -28,7 +28,7 @@ use crate::repository::Repository;
 use crate::run::query::target::{Target, unarchived_runs};
 use crate::verify::{self, Chain};
 
-use super::replaced::{self, By, Replaced};
+use super::replaced::{self, By};
 
 /// A selection of runs to archive.
 #[derive(Clone, Debug)]
@@ -225,12 +225,15 @@ fn put_away(writer: &Writer, runs: &[PutAway]) -> Result<String, AnyError> {
     let ids: BTreeSet<RunId> = contents.keys().filter(|run| has.get(*run) == contents.get(*run)).cloned().collect();
     let replaced = replaced::replaced(store, &ids)?;
     replaced::keep(writer, &replaced)?;
-    let is_held = |one: &&Replaced| {
-        let archived = has[&one.run];
-        // Time stamps that arrived in the meantime keep their ref.
-        one.by != By::Archive || one.oid == archived.commit || Some(one.oid) == archived.stamps
-    };
-    let gone: Vec<(String, Oid)> = replaced.iter().filter(is_held).map(|one| (one.name.clone(), one.oid)).collect();
+    let gone: Vec<(String, Oid)> = replaced
+        .iter()
+        .filter(|one| {
+            let archived = has[&one.run];
+            // Time stamps that arrived in the meantime keep their ref.
+            one.by != By::Archive || one.oid == archived.commit || Some(one.oid) == archived.stamps
+        })
+        .map(|one| (one.name.clone(), one.oid))
+        .collect();
     refs::delete_all(store, &gone)?;
     Ok(reference)
 }

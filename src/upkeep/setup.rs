@@ -95,12 +95,14 @@ impl Repository {
         };
         let remotes = Remotes::read(&self.store)?;
         let names: Vec<String> = remotes.names().into_iter().map(str::to_owned).collect();
-        let is_shared = |name: &&String| local.values(&format!("remote.{name}.fetch")).any(|it| it == refspec(name));
         Ok(Offer {
             agent: registered.or_else(|| agents.first().map(|name| (*name).to_owned())),
             agents,
             protect,
-            shared: names.iter().find(is_shared).cloned(),
+            shared: names
+                .iter()
+                .find(|name| local.values(&format!("remote.{name}.fetch")).any(|it| it == refspec(name)))
+                .cloned(),
             remote: default_remote(&remotes),
             remotes: names,
         })
@@ -352,10 +354,14 @@ fn prunes(store: &Store, remote: &str) -> Result<bool, program::Error> {
 
 /// Returns true if a folder of `PATH` has an executable file of this name.
 fn is_on_path(environment: &Environment, program: &str) -> bool {
-    let is_program = |metadata: std::fs::Metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0;
     let path = environment.path.as_deref().unwrap_or_default().as_bytes();
     let mut folders = path.split(|byte| *byte == b':').filter(|folder| !folder.is_empty());
-    folders.any(|folder| Path::new(OsStr::from_bytes(folder)).join(program).metadata().is_ok_and(is_program))
+    folders.any(|folder| {
+        Path::new(OsStr::from_bytes(folder))
+            .join(program)
+            .metadata()
+            .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    })
 }
 
 errors! {

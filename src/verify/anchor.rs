@@ -87,10 +87,6 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
     }
     let links = &case.chain.links;
     let writers = case.chain.sealers();
-    let sealed = |at: usize| {
-        let Link { hash, commit, .. } = links[at];
-        Seal { root: root::over(case, at), entries: at as u64, seal: hash, commit }
-    };
     let (first, known) = (links.first().map(|link| link.hash), case.options.known_keys());
     let signer = links.first().and_then(|link| link.signer.as_deref().ok());
     let begun_here = !case.options.alone && at_hand.logs.began_here(case.run, signer.zip(first));
@@ -98,7 +94,10 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
     let facts = Known {
         run: case.run,
         first,
-        seal: case.seal().map(sealed),
+        seal: case.seal().map(|at| {
+            let Link { hash, commit, .. } = links[at];
+            Seal { root: root::over(case, at), entries: at as u64, seal: hash, commit }
+        }),
         writers: &writers,
         keys: &known,
         at: Some(RunPlace { reference: case.reference, begun_here }),
@@ -316,8 +315,9 @@ impl Known<'_> {
     /// Returns true if the seal in this repository's own log is that of its own run of this name,
     /// whose deletion the key of the log signed.
     fn was_deleted(&self, log: &Log, logged: &LogRecorded) -> bool {
-        let is_of = |deleted: &Deleted| deleted.is_of(self.run, &log.fingerprint, logged.last);
-        !log.elsewhere && log.is_own() && self.deleted.as_ref().is_some_and(is_of)
+        !log.elsewhere
+            && log.is_own()
+            && self.deleted.as_ref().is_some_and(|deleted| deleted.is_of(self.run, &log.fingerprint, logged.last))
     }
 
     /// Returns true if the run is a fetched copy that may be older than the log, which lies
@@ -365,8 +365,8 @@ impl Known<'_> {
     /// Returns how a seal that an external anchor holds differs from the run's.
     pub(super) fn differs_held(&self, anchored: &Seal) -> Option<String> {
         let is_other = self.seal.as_ref().is_some_and(|seal| seal != anchored);
-        let other = || is_other.then(|| "holds another seal".to_owned());
-        self.differs(anchored.root, anchored.entries, anchored.seal).or_else(other)
+        self.differs(anchored.root, anchored.entries, anchored.seal)
+            .or_else(|| is_other.then(|| "holds another seal".to_owned()))
     }
 
     fn differs(&self, root: Digest, entries: u64, last: Digest) -> Option<String> {

@@ -74,8 +74,8 @@ impl ChainReport {
 /// Returns true for the capability of a bundle that lacks blobs on purpose.
 fn omits_blobs(capability: &str) -> bool {
     let limit = capability.strip_prefix("filter=blob:limit=");
-    let is_number = |digits: &str| (1..=18).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
-    capability == "filter=blob:none" || limit.is_some_and(is_number)
+    capability == "filter=blob:none"
+        || limit.is_some_and(|digits| (1..=18).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
 impl Bundle {
@@ -161,8 +161,8 @@ impl Bundle {
         if all.is_empty() {
             return Err(BundleError::Empty);
         }
-        let is_wanted = |one: &One<'_>| names.is_empty() || names.iter().any(|name| name == one.name());
-        let selected: Vec<One<'_>> = all.into_iter().filter(is_wanted).collect();
+        let selected: Vec<One<'_>> =
+            all.into_iter().filter(|one| names.is_empty() || names.iter().any(|name| name == one.name())).collect();
         let store = self.scratch.store();
         let logs = Logs::read(store)?.with_witnesses(witnesses);
         let options = Options { alone: true, ..options.clone() };

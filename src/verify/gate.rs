@@ -16,7 +16,7 @@ use super::codes::Code;
 use super::findings::Verdict;
 use super::reader::Link;
 use super::signature::{HOW_TO_KNOW, Signature};
-use super::{AtHand, Case, Error, Evidence, Options, Report, Row, Standing, State, Verified, anchor};
+use super::{AtHand, Case, Error, Evidence, Options, Report, Standing, State, Verified, anchor};
 
 /// The settings of the gate.
 #[derive(Clone, Copy)]
@@ -125,8 +125,7 @@ impl Gate<'_> {
         let judged = evidence.conclude(&case, anchor, whole);
         let tampered = judged.is_tampered();
         let report = judged.report();
-        let bars = |row: &&Row| row.codes.iter().any(|code| code.contradicts() || code.is_distrust());
-        let row = report.rows.iter().find(bars);
+        let row = report.rows.iter().find(|row| row.codes.iter().any(|code| code.contradicts() || code.is_distrust()));
         let what = row.map_or_else(String::new, |row| format!("{}: {}", row.name, row.detail));
         if tampered {
             return Err(Barred::Tampered { report: Box::new(report), what });
@@ -141,8 +140,12 @@ impl Gate<'_> {
         if case.chain.cut || case.chain.links.is_empty() {
             return Err(Barred::NotIntact(Box::new(report)));
         }
-        let verified = |Link { commit, tree, hash, entry, .. }| VerifiedEntry { commit, tree, hash, entry };
-        let entries = case.chain.links.into_iter().map(verified).collect();
+        let entries = case
+            .chain
+            .links
+            .into_iter()
+            .map(|Link { commit, tree, hash, entry, .. }| VerifiedEntry { commit, tree, hash, entry })
+            .collect();
         let run = GatedRun { run: run.clone(), reference: reference.to_owned(), entries, cautions, strangers };
         Ok((Verified::new(run), report))
     }

@@ -180,8 +180,7 @@ pub(super) fn check_seal(
 /// Returns the rules that stopped in an unsealed run. A rule whose document cannot be read counts
 /// as stopped.
 pub(super) fn stopped_so_far(case: &Case<'_>, state: &RunState) -> BTreeMap<ItemId, String> {
-    let unread = |(rule, fault): (ItemId, Fault)| BTreeMap::from([(rule, fault.to_string())]);
-    stops(case, state).unwrap_or_else(unread)
+    stops(case, state).unwrap_or_else(|(rule, fault)| BTreeMap::from([(rule, fault.to_string())]))
 }
 
 fn stops(case: &Case<'_>, state: &RunState) -> Result<BTreeMap<ItemId, String>, (ItemId, Fault)> {

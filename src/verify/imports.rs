@@ -116,7 +116,7 @@ fn examine_products(case: &Case<'_>) -> Vec<Imported> {
     let mut found = Vec::new();
     for same in imports.chunk_by(|(_, _, a), (_, _, b)| a.evidence == b.evidence) {
         let evidence = read(case, &objects, &same[0].2.evidence);
-        let one = |(at, name, import): &(usize, &String, &Import)| {
+        found.extend(same.iter().map(|(at, name, import)| {
             let found = shows(&evidence, name, import);
             (
                 *at,
@@ -127,8 +127,7 @@ fn examine_products(case: &Case<'_>) -> Vec<Imported> {
                     found,
                 },
             )
-        };
-        found.extend(same.iter().map(one));
+        }));
     }
     found.sort_by_key(|(at, _)| *at);
     found.into_iter().map(|(_, import)| import).collect()

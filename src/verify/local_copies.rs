@@ -241,8 +241,9 @@ impl ThreadCopy {
         }
         // Without a link to this thread, it is another thread with the same name.
         let at = usize::try_from(entry.seq).unwrap_or(usize::MAX);
-        let is_another = |(prev, _): &(Option<Digest>, Digest)| *prev != entry.prev || at == 0;
-        if self.key.as_ref() == Some(&entry.key) && self.entries.get(at).is_some_and(is_another) {
+        if self.key.as_ref() == Some(&entry.key)
+            && self.entries.get(at).is_some_and(|(prev, _)| *prev != entry.prev || at == 0)
+        {
             return CopyState::Contradicts(format!("its key signed another chain: entry {at} is another"));
         }
         let Some(prev) = entry.prev.filter(|prev| has(*prev)) else { return CopyState::Absent };

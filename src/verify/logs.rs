@@ -133,11 +133,14 @@ impl Logs {
     pub fn recorded_places(&self, folder: &str) -> BTreeMap<Place, String> {
         let is_there =
             |log: &&Log| !log.elsewhere && log.name.strip_prefix(folder).is_some_and(|rest| rest.starts_with("logs/"));
-        let places = |log: &Log| {
-            let chains = log.runs.keys().map(Place::of_run).chain(log.threads.keys().map(Place::of_thread));
-            chains.map(|place| (place, log.name.clone())).collect::<Vec<_>>()
-        };
-        self.logs.iter().filter(is_there).flat_map(places).collect()
+        self.logs
+            .iter()
+            .filter(is_there)
+            .flat_map(|log| {
+                let chains = log.runs.keys().map(Place::of_run).chain(log.threads.keys().map(Place::of_thread));
+                chains.map(|place| (place, log.name.clone())).collect::<Vec<_>>()
+            })
+            .collect()
     }
 
     /// Returns the ref of a remote's run or thread, if a log that was fetched from there names it.
@@ -148,8 +151,11 @@ impl Logs {
 
     /// Returns the faults in the logs of a key; without a key, those in this repository's logs.
     pub fn complaints(&self, key: Option<&str>) -> BTreeSet<String> {
-        let ours = |log: &&Log| key.map_or_else(|| log.is_own(), |key| log.fingerprint == key);
-        self.logs.iter().filter(ours).filter_map(Log::complaint).collect()
+        self.logs
+            .iter()
+            .filter(|log| key.map_or_else(|| log.is_own(), |key| log.fingerprint == key))
+            .filter_map(Log::complaint)
+            .collect()
     }
 
     /// Adds logs of another repository. They count if their key counts, or if they are that

@@ -106,8 +106,7 @@ impl Objects {
     /// item.
     pub(super) fn take_turn(&self, size: usize) {
         if self.shared && size > LARGE_OBJECT {
-            let turn = || TURN.lock().unwrap_or_else(PoisonError::into_inner);
-            self.turn.borrow_mut().get_or_insert_with(turn);
+            self.turn.borrow_mut().get_or_insert_with(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
         }
     }
 

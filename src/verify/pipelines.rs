@@ -97,8 +97,7 @@ impl SealedPipelines {
                     })
                     .ok(),
             };
-            let names = |spec| Reference::parse(name).is_some_and(|reference| reference.names(spec));
-            if !spec.as_ref().is_none_or(names) {
+            if !spec.as_ref().is_none_or(|spec| Reference::parse(name).is_some_and(|reference| reference.names(spec))) {
                 findings.report_at(at, Code::Pipelines, format!("{label} is not what {name:?} names"));
             }
             specs.insert((*name).to_owned(), spec);

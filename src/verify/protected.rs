@@ -70,13 +70,13 @@ impl ProtectedItem {
             Event::ItemReconciled(e) => Self::of(e),
             _ => None,
         });
-        let with_approval = |item: Self| {
+        ends.map(|item| {
             let at = state.and_then(|state| state.graph.position(&item.item).map(|at| &state.items[at]));
             let approved_by = at.and_then(|state| state.approved_by.clone());
             let allowed_by = at.filter(|_| item.allowed).and_then(|state| state.allowed_by.clone());
             Self { allowed_by, approved_by, ..item }
-        };
-        ends.map(with_approval).collect()
+        })
+        .collect()
     }
 
     /// Returns true if the changes make the item red.
@@ -151,8 +151,10 @@ impl<'c> ProtectedFiles<'c> {
             return;
         }
         let objects = Objects::new(self.case.store);
-        let read = |product: &&Product| objects.read_product(product, self.case.lazy, bounds::MANIFEST).ok();
-        let bytes = self.manifests.get(&e.item).and_then(read);
+        let bytes = self
+            .manifests
+            .get(&e.item)
+            .and_then(|product| objects.read_product(product, self.case.lazy, bounds::MANIFEST).ok());
         // The row `manifest` reports a missing or invalid one.
         let Some(manifest) = bytes.and_then(|bytes| Manifest::parse(&bytes).ok()) else { return };
         let mut report = |why: String| report_at(findings, seq, e, &why);

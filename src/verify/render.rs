@@ -212,11 +212,17 @@ impl Report {
         parts.extend(self.base.map(|base| format!("base {}", base.0.to_hex_with_len(7))));
         parts.extend(self.actor.as_ref().map(|actor| format!("by {}", cut(actor.clone()))));
         if !self.sandbox.is_empty() {
-            let kind = |(kind, count): (&String, &u64)| {
-                let note = if kind == NONE { " (not confined)" } else { "" };
-                format!("{kind}: {count}{note}")
-            };
-            parts.push(format!("sandbox {}", self.sandbox.iter().map(kind).collect::<Vec<_>>().join(", ")));
+            parts.push(format!(
+                "sandbox {}",
+                self.sandbox
+                    .iter()
+                    .map(|(kind, count)| {
+                        let note = if kind == NONE { " (not confined)" } else { "" };
+                        format!("{kind}: {count}{note}")
+                    })
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ));
         }
         parts.extend(self.access_in_words());
         if self.pinned_clock {

@@ -33,15 +33,6 @@ impl Report {
     /// otherwise.
     pub fn require(&mut self, required: &Requirements<'_>) {
         let Requirements { claim, ref layers, protected, roles } = *required;
-        let unconfined = || self.upstream.iter().find_map(|upstream| upstream.less_than(layers));
-        let unproven = || {
-            let unproven = self.intact && !self.proves(claim);
-            unproven.then(|| {
-                let message =
-                    "tamper-evident was required; it takes trusted signers and an anchor that cannot be rewritten";
-                format!("{message}: {}", self.short_of_evident())
-            })
-        };
         let own = self
             .less_than(layers)
             .map(|(sandbox, layer)| format!("{layer} was required, but attempts have the sandbox `{sandbox}`"));
@@ -52,7 +43,18 @@ impl Report {
             let Decided { item, by, .. } = decided;
             format!("trusted keys were required, but that {by} may decide about {item} is not shown")
         });
-        self.unmet = own.or_else(unconfined).or(open).or(unshown).or_else(unproven);
+        self.unmet = own
+            .or_else(|| self.upstream.iter().find_map(|upstream| upstream.less_than(layers)))
+            .or(open)
+            .or(unshown)
+            .or_else(|| {
+                let unproven = self.intact && !self.proves(claim);
+                unproven.then(|| {
+                    let message =
+                        "tamper-evident was required; it takes trusted signers and an anchor that cannot be rewritten";
+                    format!("{message}: {}", self.short_of_evident())
+                })
+            });
         if self.intact && self.unmet.is_some() {
             (self.intact, self.failure, self.headline) = (false, Some(Failure::Required), MISMATCH);
         }

@@ -327,8 +327,10 @@ pub(super) fn standing(
     };
     // A key that was revoked later remains valid for what an external clock saw before. The run's
     // own times do not count.
-    let before = |since: Moment| held_since.is_some_and(|anchored| anchored < since);
-    let revoked = options.revoked.get(key).filter(|since| !since.is_some_and(before));
+    let revoked = options
+        .revoked
+        .get(key)
+        .filter(|since| !since.is_some_and(|since| held_since.is_some_and(|anchored| anchored < since)));
     let distrust = if let Some(since) = revoked {
         let since_when =
             |since| format!("is revoked since {since}, and no anchor or time stamp proves an earlier date");
@@ -351,15 +353,19 @@ pub(super) fn standing(
 }
 
 fn detail(signers: &[SignerSeen]) -> String {
-    let one = |signer: &SignerSeen| match &signer.principal {
-        Some(principal) => format!("ed25519 {} · trusted as {principal}", abbreviated(&signer.fingerprint)),
-        None if signer.trusted => format!("ed25519 {} · this repository's key", abbreviated(&signer.fingerprint)),
-        None => {
-            let admitted = signer.admitted.as_ref().map(|admission| admission.in_words(signers)).unwrap_or_default();
-            format!("valid, key {} not known to you{admitted}", signer.fingerprint)
-        }
-    };
-    signers.iter().map(one).collect::<Vec<_>>().join("; ")
+    signers
+        .iter()
+        .map(|signer| match &signer.principal {
+            Some(principal) => format!("ed25519 {} · trusted as {principal}", abbreviated(&signer.fingerprint)),
+            None if signer.trusted => format!("ed25519 {} · this repository's key", abbreviated(&signer.fingerprint)),
+            None => {
+                let admitted =
+                    signer.admitted.as_ref().map(|admission| admission.in_words(signers)).unwrap_or_default();
+                format!("valid, key {} not known to you{admitted}", signer.fingerprint)
+            }
+        })
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 impl Admission {

@@ -42,8 +42,9 @@ pub(super) fn parse(repository: &Repository, text: &str) -> Result<Asked, AnyErr
     let place = Place { store, commit: head, folder: below.as_deref() };
     if let Some(Asked::Lines { commit, path, lines }) = place.lines(text)? {
         // Line numbers refer to the file in the work tree, if there is one.
-        let exists_in = |top: PathBuf| top.join(path.to_os_str_lossy()).symlink_metadata().is_ok();
-        let commit = commit.filter(|_| !store.work_dir().is_some_and(exists_in));
+        let commit = commit.filter(|_| {
+            !store.work_dir().is_some_and(|top| top.join(path.to_os_str_lossy()).symlink_metadata().is_ok())
+        });
         return Ok(Asked::Lines { commit, path, lines });
     }
     if let Some((revision, path)) = text.split_once(':')

@@ -320,10 +320,14 @@ impl Finding {
     pub(super) fn made(compared: &Comparison, origins: &[Origin], placed: Vec<Placed>) -> Self {
         let mut steps = Vec::new();
         for Placed { known, step } in placed.into_iter().filter(|placed| placed.step.changed) {
-            let is = |origin: &&Origin| {
-                origin.patch.record.at.reference == known.at.reference && origin.patch.item == step.item
-            };
-            steps.extend(origins.iter().find(is).map(|origin| (origin.clone(), step.tree)));
+            steps.extend(
+                origins
+                    .iter()
+                    .find(|origin| {
+                        origin.patch.record.at.reference == known.at.reference && origin.patch.item == step.item
+                    })
+                    .map(|origin| (origin.clone(), step.tree)),
+            );
         }
         let made: Vec<Origin> = steps.iter().map(|(origin, _)| origin.clone()).collect();
         let names: Vec<String> = made.iter().map(Origin::name).collect();

@@ -57,8 +57,11 @@ impl<'g> Runs<'g> {
     /// Verifies a run.
     pub(super) fn known(&mut self, place: &RunPlace) -> Rc<Known> {
         let gate = self.gate;
-        let ask = || Rc::new(judged(gate, place).unwrap_or_else(|why| Known::barred(place, why)));
-        Rc::clone(self.known.entry(place.reference.clone()).or_insert_with(ask))
+        Rc::clone(
+            self.known
+                .entry(place.reference.clone())
+                .or_insert_with(|| Rc::new(judged(gate, place).unwrap_or_else(|why| Known::barred(place, why)))),
+        )
     }
 
     /// Applies patches to a tree, run by run in the given order.

@@ -158,8 +158,8 @@ impl Attribution<'_> {
         }
         let Some(tip) = commits.last().copied() else { return Ok(Vec::new()) };
         let mut squash = self.squash(finding, steps, path)?;
-        let there = |one: &Blamed| one.there..=one.there + (one.lines.end() - one.lines.start());
-        let ranges: Vec<RangeInclusive<u64>> = blamed.iter().map(there).collect();
+        let ranges: Vec<RangeInclusive<u64>> =
+            blamed.iter().map(|one| one.there..=one.there + (one.lines.end() - one.lines.start())).collect();
         let mut parts: Vec<Line> = Vec::new();
         for part in self.borrowed.blame(parent, tip, path.as_ref(), &ranges)? {
             let at = commits[..items].iter().position(|commit| Some(*commit) == part.commit);

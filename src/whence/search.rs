@@ -14,7 +14,7 @@ use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 
 use super::attribution::{Attribution, Change, Comparison, Finding, Origin, Verdict};
-use super::diff::{Diff, FileDiff};
+use super::diff::Diff;
 use super::index::Patch;
 use super::known::Standing;
 
@@ -128,13 +128,12 @@ impl Attribution<'_> {
 
 /// Returns true if a patch and a commit have a changed line or file in common.
 fn touches(patch: &Diff, change: &Diff) -> bool {
-    let common = |(path, file): (&BString, &FileDiff)| {
+    patch.files.iter().any(|(path, file)| {
         change.files.get(path).is_some_and(|changed| {
             let plain = file.added.is_empty() && file.removed.is_empty();
             plain || !file.added.is_disjoint(&changed.added) || !file.removed.is_disjoint(&changed.removed)
         })
-    };
-    patch.files.iter().any(common)
+    })
 }
 
 /// Returns the combinations of patches to try: each alone, those of each run, then all.
@@ -142,8 +141,7 @@ pub(super) fn sets(origins: Vec<Origin>) -> Vec<Vec<Origin>> {
     let mut sets: Vec<Vec<Origin>> = origins.iter().take(ALONE).map(|origin| vec![origin.clone()]).collect();
     let mut runs: Vec<Vec<Origin>> = Vec::new();
     for origin in &origins {
-        let of = |run: &&mut Vec<Origin>| run[0].patch.record.at.reference == origin.patch.record.at.reference;
-        match runs.iter_mut().find(of) {
+        match runs.iter_mut().find(|run| run[0].patch.record.at.reference == origin.patch.record.at.reference) {
             Some(run) => run.push(origin.clone()),
             None => runs.push(vec![origin.clone()]),
         }

@@ -45,8 +45,10 @@ fn stretches(places: &[u64]) -> Vec<String> {
             _ => stretches.push((*place, *place)),
         }
     }
-    let shown = |(first, last): (u64, u64)| if first == last { first.to_string() } else { format!("{first}-{last}") };
-    stretches.into_iter().map(shown).collect()
+    stretches
+        .into_iter()
+        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
+        .collect()
 }
 
 /// Returns `a`, `a and b`, `a, b and c`, or the first few `and 7 more`.

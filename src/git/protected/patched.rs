@@ -27,9 +27,9 @@ impl Protection<'_> {
             return Err(Error::Missing(quote_path(path.as_ref())));
         }
         // A protected file may take the place of a folder.
-        let is_gone = |(_, change): &&(BString, Change)| change.new == Side::Absent;
         let changes = lacking.iter().flat_map(|section| &section.changes);
-        let gone: Vec<&BString> = changes.filter(is_gone).map(|(path, _)| path).collect();
+        let gone: Vec<&BString> =
+            changes.filter(|(_, change)| change.new == Side::Absent).map(|(path, _)| path).collect();
         let tree = if gone.is_empty() { tree } else { edited(self.scratch, tree, gone, [])? };
         let bytes: Vec<u8> = applied.iter().flat_map(|section| &patch[section.bytes.clone()]).copied().collect();
         if bytes.is_empty() { Ok(tree) } else { Ok(self.scratch.patched_on(tree, bytes)?) }

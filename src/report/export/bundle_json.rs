@@ -19,7 +19,6 @@ use crate::ledger::sign::Signer;
 use crate::model::digest::Digest;
 use crate::model::entry::{Event, InputRef, ItemFired, Outcome, Product};
 use crate::model::format;
-use crate::model::item_index::ItemIndex;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::{ProductKey, Source};
 use crate::run::query::{VerifiedRun, View};
@@ -217,17 +216,20 @@ fn items(view: &View, entries: &[Value]) -> Vec<Value> {
             }
         }
     }
-    let item = |at: ItemIndex| {
-        let id = &view.state.graph.item(at).id;
-        let mut object = recorded.remove(id.as_str()).unwrap_or_default();
-        object.insert("id".into(), json!(id));
-        object.insert("status".into(), view.state.status(at).into());
-        object.insert("attempts".into(), view.state.items[at].attempts.into());
-        if view.state.items[at].red {
-            // The format can display this, but has no evidence for it.
-            object.insert("verify".into(), json!({ "passed": false }));
-        }
-        Value::Object(object)
-    };
-    view.state.items.indices().map(item).collect()
+    view.state
+        .items
+        .indices()
+        .map(|at| {
+            let id = &view.state.graph.item(at).id;
+            let mut object = recorded.remove(id.as_str()).unwrap_or_default();
+            object.insert("id".into(), json!(id));
+            object.insert("status".into(), view.state.status(at).into());
+            object.insert("attempts".into(), view.state.items[at].attempts.into());
+            if view.state.items[at].red {
+                // The format can display this, but has no evidence for it.
+                object.insert("verify".into(), json!({ "passed": false }));
+            }
+            Value::Object(object)
+        })
+        .collect()
 }

@@ -262,11 +262,14 @@ impl Bom<'_, '_> {
             let attempt = self.facts.attempts_of(at).next_back().map_or(0, |attempt| attempt.fired.attempt);
             task_ref(self.facts.id(at), attempt)
         };
-        let depends = |at: ItemIndex| {
-            let on: BTreeSet<String> = graph.dependencies(at).iter().map(|on| last(*on)).collect();
-            json!({ "ref": last(at), "dependsOn": on })
-        };
-        graph.items().indices().map(depends).collect()
+        graph
+            .items()
+            .indices()
+            .map(|at| {
+                let on: BTreeSet<String> = graph.dependencies(at).iter().map(|on| last(*on)).collect();
+                json!({ "ref": last(at), "dependsOn": on })
+            })
+            .collect()
     }
 }
 

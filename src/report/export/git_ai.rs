@@ -141,11 +141,14 @@ fn digits(digest: &Digest) -> String {
 
 /// Writes line ranges: `1-4,9,12-16`.
 fn specification(ranges: &[RangeInclusive<u64>]) -> String {
-    let range = |range: &RangeInclusive<u64>| match (range.start(), range.end()) {
-        (start, end) if start == end => start.to_string(),
-        (start, end) => format!("{start}-{end}"),
-    };
-    ranges.iter().map(range).collect::<Vec<_>>().join(",")
+    ranges
+        .iter()
+        .map(|range| match (range.start(), range.end()) {
+            (start, end) if start == end => start.to_string(),
+            (start, end) => format!("{start}-{end}"),
+        })
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 /// Quotes a path with white space, or one that reads as the divider.

@@ -117,8 +117,7 @@ impl ItemLines<'_, '_> {
         for line in commit.lines.iter().filter(|line| line.proven && line.items.iter().any(is_ours)) {
             join(self.files.entry(line.path.clone()).or_default(), line.from..=line.to);
         }
-        let other = |path: &String| OtherFile { path: path.clone(), why: NOT_UTF8 };
-        self.others.extend(commit.unnamed.iter().map(other));
+        self.others.extend(commit.unnamed.iter().map(|path| OtherFile { path: path.clone(), why: NOT_UTF8 }));
     }
 }
 

@@ -117,14 +117,17 @@ impl Partition {
 
     /// Returns the boxes that each box depends on. They may form cycles.
     fn needs_between(&self, cut: &Cut) -> Vec<Vec<usize>> {
-        let needs = |(own, members): (usize, &Vec<usize>)| {
-            let items = members.iter().flat_map(|at| &self.needs[*at]);
-            let mut needs: Vec<usize> = items.map(|on| cut.box_of[*on]).filter(|on| *on != own).collect();
-            needs.sort_unstable();
-            needs.dedup();
-            needs
-        };
-        cut.members.iter().enumerate().map(needs).collect()
+        cut.members
+            .iter()
+            .enumerate()
+            .map(|(own, members)| {
+                let items = members.iter().flat_map(|at| &self.needs[*at]);
+                let mut needs: Vec<usize> = items.map(|on| cut.box_of[*on]).filter(|on| *on != own).collect();
+                needs.sort_unstable();
+                needs.dedup();
+                needs
+            })
+            .collect()
     }
 
     /// Groups items that belong to no group yet: only the largest groups if those suffice.
@@ -207,14 +210,17 @@ impl Partition {
     fn into_boxes(self, outline: &Outline) -> Boxes {
         let cut = self.cut();
         let needs = self.needs_between(&cut);
-        let name = |items: &Vec<usize>| {
-            let group = self.groups[items[0]].as_ref().filter(|_| items.len() > 1)?;
-            Some(group.name.clone())
-        };
         let indices: Vec<ItemIndex> = outline.items.indices().collect();
         Boxes {
             ids: outline.items.iter().map(|item| item.id.clone()).collect(),
-            names: cut.members.iter().map(name).collect(),
+            names: cut
+                .members
+                .iter()
+                .map(|items| {
+                    let group = self.groups[items[0]].as_ref().filter(|_| items.len() > 1)?;
+                    Some(group.name.clone())
+                })
+                .collect(),
             members: cut.members.iter().map(|items| items.iter().map(|at| indices[*at]).collect()).collect(),
             needs,
         }

@@ -127,17 +127,21 @@ impl Tree {
         self.choose_last(above, lines.depth);
         let children = &self.children[above];
         let (base, last) = (&lines.below, children.len().saturating_sub(1));
-        let row = |(place, &child): (usize, &usize)| {
-            let deep = lines.depth >= DEEP && !self.children[child].is_empty();
-            let continues = children.len() == 1 || joins(&self.needs, &self.parent, child) || deep;
-            let lines = match (place == last, continues) {
-                (true, true) => Lines { own: base.clone(), below: base.clone(), depth: lines.depth },
-                (true, false) => lines.branch("└─ ", "   "),
-                (false, _) => lines.branch("├─ ", "│  "),
-            };
-            (child, lines)
-        };
-        children.iter().enumerate().map(row).rev().collect()
+        children
+            .iter()
+            .enumerate()
+            .map(|(place, &child)| {
+                let deep = lines.depth >= DEEP && !self.children[child].is_empty();
+                let continues = children.len() == 1 || joins(&self.needs, &self.parent, child) || deep;
+                let lines = match (place == last, continues) {
+                    (true, true) => Lines { own: base.clone(), below: base.clone(), depth: lines.depth },
+                    (true, false) => lines.branch("└─ ", "   "),
+                    (false, _) => lines.branch("├─ ", "│  "),
+                };
+                (child, lines)
+            })
+            .rev()
+            .collect()
     }
 
     fn shown_needs(&self, at: usize) -> Needs {

@@ -54,8 +54,9 @@ impl Read<Vec<SecretEnv>> for Secrets {
         };
         let name = name.trim();
         let is_name = |name: &str| {
-            let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-            !name.is_empty() && name.bytes().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
+            !name.is_empty()
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+                && !name.starts_with(|c: char| c.is_ascii_digit())
         };
         let from = from.trim_start();
         let source = match (from.strip_prefix('!'), from.strip_prefix('@')) {

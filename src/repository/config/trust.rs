@@ -52,13 +52,12 @@ impl Config {
     /// Each is compared with the settings outside alone, so that no tracked file can excuse
     /// another.
     pub(super) fn take_stricter(&mut self, tracked: &[Setting]) -> Vec<Error> {
-        let asks_no_less = |setting: &&Setting| {
+        let (counting, ignored): (Vec<_>, Vec<_>) = tracked.iter().partition(|setting| {
             Key::parse(&setting.key).is_some_and(|key| {
                 let judge = key.entry().and_then(|entry| entry.asks_no_less);
                 judge.is_some_and(|judge| judge(self, &Given { key, setting, tracked: true }))
             })
-        };
-        let (counting, ignored): (Vec<_>, Vec<_>) = tracked.iter().partition(asks_no_less);
+        });
         ignored.into_iter().for_each(|setting| self.ignore(setting));
         counting.into_iter().filter_map(|setting| self.take(setting, true).err()).collect()
     }

@@ -83,8 +83,12 @@ pub struct PublishedShown {
 
 impl AnchorPush {
     pub(super) fn add(&mut self, anchor: &Anchor, published: Vec<Published>) {
-        let of = |Published { kind, name, status }| PublishedShown { anchor: anchor.name.clone(), kind, name, status };
-        self.published.extend(published.into_iter().map(of));
+        self.published.extend(published.into_iter().map(|Published { kind, name, status }| PublishedShown {
+            anchor: anchor.name.clone(),
+            kind,
+            name,
+            status,
+        }));
     }
 }
 

@@ -188,11 +188,13 @@ impl GitPlace {
     /// Returns the heads of the logs.
     fn heads(&self, means: &Means, within: Duration) -> Result<BTreeMap<LogName, Oid>, AnyError> {
         let listed = remote::list(&means.store, &self.reach(means, within)?, &self.url, &self.space.pattern())?;
-        let log = |(oid, name): (Oid, String)| {
-            let place = Place::parse(name.strip_prefix(self.space.folder())?)?;
-            (place.kind == Kind::Log).then_some((LogName::parse(&place.name)?, oid))
-        };
-        Ok(listed.into_iter().filter_map(log).collect())
+        Ok(listed
+            .into_iter()
+            .filter_map(|(oid, name)| {
+                let place = Place::parse(name.strip_prefix(self.space.folder())?)?;
+                (place.kind == Kind::Log).then_some((LogName::parse(&place.name)?, oid))
+            })
+            .collect())
     }
 
     /// Returns the logs of some keys, each fetched and read once.

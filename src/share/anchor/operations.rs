@@ -70,8 +70,8 @@ impl Repository {
     /// Stops at the first failing anchor; earlier ones keep what they got.
     pub fn push_to_anchors(&self, names: &[String]) -> Result<AnchorPush, AnyError> {
         let names = names.iter().map(|name| Target::expanded(&self.store, name)).collect::<Result<Vec<_>, _>>()?;
-        let is_anchor = |name: &String| self.config.anchors.contains_key(name);
-        let (anchors, runs): (Vec<String>, Vec<String>) = names.into_iter().partition(is_anchor);
+        let (anchors, runs): (Vec<String>, Vec<String>) =
+            names.into_iter().partition(|name| self.config.anchors.contains_key(name));
         let anchors = self.anchors(&anchors)?;
         if anchors.is_empty() {
             return Err(Error::NoAnchors.into());
@@ -95,8 +95,8 @@ impl Repository {
     fn to_anchor(&self, names: Vec<String>) -> Result<Evidence, AnyError> {
         let own = own_threads(&self.store)?;
         let all = names.is_empty();
-        let is_thread = |name: &String| own.iter().any(|thread| thread.as_str() == name);
-        let (thread_names, runs): (Vec<String>, Vec<String>) = names.into_iter().partition(is_thread);
+        let (thread_names, runs): (Vec<String>, Vec<String>) =
+            names.into_iter().partition(|name| own.iter().any(|thread| thread.as_str() == name));
         let is_both = |name: &&String| {
             RunId::parse(name).is_ok_and(|run| own_runs(&self.store).is_ok_and(|runs| runs.contains(&run)))
         };

@@ -79,9 +79,11 @@ impl S3Place {
     pub(super) fn read(kind: &str, program: Program, settings: &mut Settings<'_>) -> Result<Self, SettingError> {
         let place = if kind == S3 { "bucket" } else { "url" };
         let mut options = vec![(place, settings.required(place)?.to_owned())];
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
         let prefix = settings.take("prefix").unwrap_or(PREFIX).to_owned();
-        if !prefix.chars().all(plain) || prefix.starts_with('/') || prefix.contains("//") {
+        if !prefix.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'))
+            || prefix.starts_with('/')
+            || prefix.contains("//")
+        {
             return Err(settings.bad("prefix", "is not made of letters, digits, `-`, `_`, `.` and `/`"));
         }
         let of_s3 = ["endpoint", "region", "profile", "credentials"].into_iter().filter(|_| kind == S3);
@@ -151,13 +153,18 @@ impl AnchorKind for S3Place {
     /// Returns the runs and threads with an object of a key, whatever its content.
     fn holdings(&self, means: &Means, within: Duration, key: &str) -> Result<Holdings, AnyError> {
         let folder = self.folder(key);
-        let run = |object: &String| {
-            let segment = object.strip_prefix(&folder)?.strip_suffix(".json")?.replace('!', "%");
-            RunId::decode(&segment)
-        };
         let objects = self.open(means, within).objects(&folder)?;
         let threads = objects.iter().filter_map(|object| threads::parse(&folder, object)).map(|(thread, _)| thread);
-        let (runs, threads) = (objects.iter().filter_map(run).collect(), threads.collect());
+        let (runs, threads) = (
+            objects
+                .iter()
+                .filter_map(|object| {
+                    let segment = object.strip_prefix(&folder)?.strip_suffix(".json")?.replace('!', "%");
+                    RunId::decode(&segment)
+                })
+                .collect(),
+            threads.collect(),
+        );
         Ok(Holdings { runs, threads, ..Holdings::default() })
     }
 
@@ -267,8 +274,11 @@ fn parse_object<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Option<T> {
 fn safe(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else { return url.starts_with("https://") };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let port = |rest: &str| rest.is_empty() || rest.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
-    ["localhost", "127.0.0.1", "[::1]"].into_iter().any(|own| host.strip_prefix(own).is_some_and(port))
+    ["localhost", "127.0.0.1", "[::1]"].into_iter().any(|own| {
+        host.strip_prefix(own).is_some_and(|rest| {
+            rest.is_empty() || rest.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok())
+        })
+    })
 }
 
 fn plural(later: usize) -> String {

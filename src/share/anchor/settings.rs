@@ -26,8 +26,11 @@ pub(super) struct Settings<'a> {
 ///
 /// The program of a kind that is not built in is looked for in the folders.
 pub fn read(name: &str, settings: &BTreeMap<String, String>, folders: &[PathBuf]) -> Result<Anchor, SettingError> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.is_empty() || name == LOCAL || name.starts_with('-') || !name.chars().all(plain) {
+    if name.is_empty()
+        || name == LOCAL
+        || name.starts_with('-')
+        || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+    {
         return Err(SettingError::Name(name.to_owned()));
     }
     let values = settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
@@ -46,8 +49,8 @@ pub fn read(name: &str, settings: &BTreeMap<String, String>, folders: &[PathBuf]
     if kind::is_left_out(word) {
         return Err(SettingError::LeftOut { name: name.to_owned(), kind: word.to_owned(), source: LeftOut("anchors") });
     }
-    let unknown = || SettingError::Kind { name: name.to_owned(), source: NoProgram(word.to_owned()) };
-    let place = kind::read(word, &mut settings, folders)?.ok_or_else(unknown)?;
+    let place = kind::read(word, &mut settings, folders)?
+        .ok_or_else(|| SettingError::Kind { name: name.to_owned(), source: NoProgram(word.to_owned()) })?;
     if let Some(key) = settings.values.keys().next() {
         return Err(settings.bad(key, "is no setting of such an anchor"));
     }

@@ -111,13 +111,16 @@ impl<'r> Verification<'r> {
     /// Selects named runs. A missing ref is reported if a log names the run.
     pub fn by_name(self, names: &[String]) -> Result<RunsToVerify<'r>, AnyError> {
         let mut runs = self.found_by(names, |logs, name, unknown| {
-            let fetched = || {
-                let (remote, id) = name.rsplit_once('/')?;
-                let run = RunId::parse(id).ok()?;
-                let reference = logs.fetched_place(remote, &Place::of_run(&run))?;
-                Some(Target { run, reference })
-            };
-            RunId::parse(name).map(Target::own).ok().or_else(fetched).ok_or(unknown)
+            RunId::parse(name)
+                .map(Target::own)
+                .ok()
+                .or_else(|| {
+                    let (remote, id) = name.rsplit_once('/')?;
+                    let run = RunId::parse(id).ok()?;
+                    let reference = logs.fetched_place(remote, &Place::of_run(&run))?;
+                    Some(Target { run, reference })
+                })
+                .ok_or(unknown)
         })?;
         runs.missed = runs.covered(names);
         let vanished = shown::vanished(&runs.with.repository.store, &runs.logs)?;
@@ -137,8 +140,10 @@ impl<'r> Verification<'r> {
     ) -> Result<RunsToVerify<'r>, AnyError> {
         let store = &self.repository.store;
         let logs = Logs::read(store)?;
-        let find = |name: &String| Target::find(store, name).or_else(|unknown| otherwise(&logs, name, unknown));
-        let targets = names.iter().map(find).collect::<Result<_, _>>()?;
+        let targets = names
+            .iter()
+            .map(|name| Target::find(store, name).or_else(|unknown| otherwise(&logs, name, unknown)))
+            .collect::<Result<_, _>>()?;
         Ok(RunsToVerify::of(self, logs, targets))
     }
 

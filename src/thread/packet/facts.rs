@@ -263,8 +263,11 @@ fn look_up_items(view: &View, items: &BTreeMap<String, String>, found: &mut Foun
     if found.fails.len() == before {
         let done = items.values().all(|status| status == "done");
         let s = if items.len() == 1 { " is" } else { "s are" };
-        let is_red = |id: &&String| known.get(id.as_str()).is_some_and(|at| view.state.items[*at].red);
-        let red = match items.keys().filter(is_red).count() {
+        let red = match items
+            .keys()
+            .filter(|id| known.get(id.as_str()).is_some_and(|at| view.state.items[*at].red))
+            .count()
+        {
             0 => String::new(),
             red => format!(", {red} of them red"),
         };

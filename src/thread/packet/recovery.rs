@@ -73,9 +73,14 @@ fn without_packet(has_orders: bool, terms: &Terms) -> Vec<String> {
 /// ids from it.
 fn confirm(packet: &Packet, terms: &Terms) -> String {
     let mut commands = vec!["git status --short --branch".to_owned()];
-    let is_id = |text: &&String| (4..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit());
     let written = packet.updated_at.as_deref().and_then(|text| freshness::parse(text).ok());
-    if let Some(commit) = packet.claims.commits.iter().flatten().rfind(is_id) {
+    if let Some(commit) = packet
+        .claims
+        .commits
+        .iter()
+        .flatten()
+        .rfind(|text| (4..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit()))
+    {
         commands.push(format!("git log --oneline {commit}..HEAD"));
         commands.push(format!("git diff --stat {commit}"));
     } else if let Some(written) = written.filter(|written| *written < terms.now) {

@@ -81,8 +81,10 @@ fn malformed(token: &str) -> Option<&'static str> {
 /// Returns the kind of credential that a token looks like.
 fn credential_shape(token: &str) -> Option<&'static str> {
     static SHAPES: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
-        let compiled = |(name, pattern)| (name, Regex::new(pattern).expect("a test compiles every pattern"));
-        CREDENTIALS.pairs("shapes").map(compiled).collect()
+        CREDENTIALS
+            .pairs("shapes")
+            .map(|(name, pattern)| (name, Regex::new(pattern).expect("a test compiles every pattern")))
+            .collect()
     });
     if let Some((_, name)) = credential::find(token.as_bytes()).into_iter().next() {
         return Some(name);

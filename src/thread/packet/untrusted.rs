@@ -62,8 +62,7 @@ fn without_quotations(passages: &[Passage]) -> (Vec<Cow<'_, str>>, usize) {
         quotations += count;
         own_texts.push(own);
     }
-    let ordered = |text: &Cow<'_, str>| plain::variants(text).iter().any(asks_to_follow);
-    if quotations > 0 && own_texts.iter().any(ordered) {
+    if quotations > 0 && own_texts.iter().any(|text| plain::variants(text).iter().any(asks_to_follow)) {
         return (passages.iter().map(|passage| Cow::Borrowed(passage.text.as_str())).collect(), 0);
     }
     (own_texts, quotations)

@@ -81,10 +81,12 @@ pub(super) fn clauses(text: &str) -> Vec<Vec<Word>> {
 
 /// Returns true if nearly every word is capitalised, so that capitals mean nothing.
 fn shouts(clauses: &[Vec<Word>]) -> bool {
-    let plain = |word: &&Word| matches!(word.kind, Kind::Plain | Kind::Name) && word.text.len() > 3;
-    let words: Vec<&Word> = clauses.iter().flatten().filter(plain).collect();
-    let capital = |word: &&&Word| word.text.starts_with(char::is_uppercase);
-    words.len() > 1 && words.iter().filter(capital).count() == words.len()
+    let words: Vec<&Word> = clauses
+        .iter()
+        .flatten()
+        .filter(|word| matches!(word.kind, Kind::Plain | Kind::Name) && word.text.len() > 3)
+        .collect();
+    words.len() > 1 && words.iter().filter(|word| word.text.starts_with(char::is_uppercase)).count() == words.len()
 }
 
 struct Splitter {
@@ -136,8 +138,7 @@ impl Splitter {
             Some(kind) => self.push(Word::new(bare, kind)),
             None => self.plain(bare),
         }
-        let mark = |c: char| matches!(c, '.' | ';' | ':' | '!' | '?' | ',');
-        if chunk.len() > bare.len() && chunk.ends_with(mark) {
+        if chunk.len() > bare.len() && chunk.ends_with(|c| matches!(c, '.' | ';' | ':' | '!' | '?' | ',')) {
             self.break_clause();
             self.after_mark = !chunk.ends_with(',');
         }
@@ -227,8 +228,10 @@ fn kind_of(text: &str) -> Option<Kind> {
     static FORMS: LazyLock<Vec<(Kind, Regex)>> = LazyLock::new(|| {
         let sections = [(Kind::Path, "path"), (Kind::Number, "number"), (Kind::Identifier, "identifier")];
         let form = |pattern: &&str| Regex::new(pattern).expect("a test compiles every pattern");
-        let forms = |(kind, section)| NAMES.section(section).iter().map(move |pattern| (kind, form(pattern)));
-        sections.into_iter().flat_map(forms).collect()
+        sections
+            .into_iter()
+            .flat_map(|(kind, section)| NAMES.section(section).iter().map(move |pattern| (kind, form(pattern))))
+            .collect()
     });
     if ["e.g", "i.e", "etc", "a.k.a"].contains(&text.to_lowercase().as_str()) || is_abbreviated(text) {
         return None;

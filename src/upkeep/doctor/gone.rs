@@ -97,8 +97,13 @@ fn of_run(patient: &Patient<'_>, logs: &Logs, run: &RunId, log: &str) -> Result<
 fn commit_of(store: &Store, hash: Digest) -> Option<Oid> {
     let repository = store.local();
     let is_commit = |oid: &Oid| repository.find_header(oid.0).is_ok_and(|header| header.kind().is_commit());
-    let is_entry = |oid: &Oid| is_commit(oid) && chain::decode(store, *oid).is_ok_and(|entry| entry.hash == hash);
-    repository.objects.iter().ok()?.flatten().map(Oid).find(is_entry)
+    repository
+        .objects
+        .iter()
+        .ok()?
+        .flatten()
+        .map(Oid)
+        .find(|oid| is_commit(oid) && chain::decode(store, *oid).is_ok_and(|entry| entry.hash == hash))
 }
 
 fn of_thread(patient: &Patient<'_>, thread: &ThreadId, entries: u64, log: &str) -> Result<Option<Finding>, AnyError> {

@@ -134,8 +134,10 @@ fn locks_of_git(common: &Path) -> Vec<PathBuf> {
     let mut folders = vec![common.to_owned(), common.join("objects/info"), common.join("objects/pack")];
     folders.push(common.join("objects/info/commit-graphs"));
     folders.extend(folder::entries(&common.join("worktrees"), |_| true));
-    let is_lock = |name: &str| name.strip_suffix(".lock").is_some_and(|of| of != "packed-refs");
-    let mut found: Vec<PathBuf> = folders.iter().flat_map(|dir| folder::entries(dir, is_lock)).collect();
+    let mut found: Vec<PathBuf> = folders
+        .iter()
+        .flat_map(|dir| folder::entries(dir, |name| name.strip_suffix(".lock").is_some_and(|of| of != "packed-refs")))
+        .collect();
     found.sort();
     found
 }

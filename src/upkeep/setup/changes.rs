@@ -98,11 +98,14 @@ impl Composer {
     pub(super) fn read(store: &Store) -> Result<Self, program::Error> {
         let listed = store.git().args(["config", "--local", "--no-includes", "-z", "--list"]).run()?;
         let listed = String::from_utf8_lossy(&listed).into_owned();
-        let line = |pair: &str| {
-            let (key, value) = pair.split_once('\n').unwrap_or((pair, "true"));
-            Line { key: key.to_owned(), value: value.to_owned() }
-        };
-        let local = listed.split('\0').filter(|pair| !pair.is_empty()).map(line).collect();
+        let local = listed
+            .split('\0')
+            .filter(|pair| !pair.is_empty())
+            .map(|pair| {
+                let (key, value) = pair.split_once('\n').unwrap_or((pair, "true"));
+                Line { key: key.to_owned(), value: value.to_owned() }
+            })
+            .collect();
         Ok(Self { local, setup: Setup::default() })
     }
 
@@ -130,8 +133,7 @@ impl Composer {
 
     /// Returns true if a value of a key is to be removed.
     pub(super) fn removes(&self, key: &str, value: &str) -> bool {
-        let is_removed = |step: &Step| is_same_key(&step.key, key) && step.removed.iter().any(|it| it == value);
-        self.setup.steps.iter().any(is_removed)
+        self.setup.steps.iter().any(|step| is_same_key(&step.key, key) && step.removed.iter().any(|it| it == value))
     }
 
     /// Adds words as one value, unless there is none.

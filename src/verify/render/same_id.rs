@@ -29,15 +29,18 @@ impl SameId {
     }
 
     pub(super) fn to_json(&self) -> Value {
-        let other = |other: &OtherRun| {
-            let mut value = json!({ "key": other.key, "first": other.first, "namedBy": other.named_by });
-            if let Some(principal) = &other.principal {
-                value["principal"] = principal.as_str().into();
-            }
-            value["conflicts"] = other.conflicts.into();
-            value
-        };
-        let others: Vec<Value> = self.others.iter().map(other).collect();
+        let others: Vec<Value> = self
+            .others
+            .iter()
+            .map(|other| {
+                let mut value = json!({ "key": other.key, "first": other.first, "namedBy": other.named_by });
+                if let Some(principal) = &other.principal {
+                    value["principal"] = principal.as_str().into();
+                }
+                value["conflicts"] = other.conflicts.into();
+                value
+            })
+            .collect();
         json!({ "key": self.key, "first": self.first, "others": others })
     }
 }

@@ -48,15 +48,18 @@ pub(super) fn continues(continues: &Continues) -> String {
 
 /// Returns a line for each source, and a summary.
 pub(super) fn lines(upstreams: &[Upstream]) -> Vec<(State, String)> {
-    let one = |it: &Upstream| {
-        let is = if it.run {
-            format!("root {}…", it.is.chars().take("sha256:".len() + 8).collect::<String>())
-        } else {
-            it.is.clone()
-        };
-        (it.state(), cut(format!("{} {} ({is}): {}", it.word(), it.name, it.here.in_words(it.run, it.open))))
-    };
-    let mut lines: Vec<(State, String)> = upstreams.iter().take(MAX_SHOWN).map(one).collect();
+    let mut lines: Vec<(State, String)> = upstreams
+        .iter()
+        .take(MAX_SHOWN)
+        .map(|it| {
+            let is = if it.run {
+                format!("root {}…", it.is.chars().take("sha256:".len() + 8).collect::<String>())
+            } else {
+                it.is.clone()
+            };
+            (it.state(), cut(format!("{} {} ({is}): {}", it.word(), it.name, it.here.in_words(it.run, it.open))))
+        })
+        .collect();
     if let more @ 1.. = upstreams.len().saturating_sub(MAX_SHOWN) {
         lines.push((State::NotApplicable, format!("and {more} more, which --json lists")));
     }

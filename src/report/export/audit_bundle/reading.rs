@@ -109,8 +109,8 @@ impl<'v> Record<'v> {
 
     /// Returns the bytes for the entry's hash: a JSON array in a fixed order.
     pub(super) fn canonical(&self) -> Vec<u8> {
-        let field = |key: &&str| self.map.get(*key).cloned().unwrap_or(Value::Null);
-        let mut array: Vec<Value> = PLACES.iter().map(field).collect();
+        let mut array: Vec<Value> =
+            PLACES.iter().map(|key| self.map.get(*key).cloned().unwrap_or(Value::Null)).collect();
         for key in BLOCKS {
             if let Some(value) = self.map.get(key) {
                 array.push(String::from_utf8_lossy(&format::canonical(value)).into_owned().into());

@@ -211,8 +211,14 @@ pub(super) fn check(token: &[u8], root: &Digest, roots: &Roots) -> Result<Stamp,
     // The signer's own certificate was checked above; its issuers need not restrict their purpose.
     let usage = KeyUsage::required_if_present(TIME_STAMPING);
     let issuers = |path: &VerifiedPath<'_>| {
-        let issuer = |issuer: &webpki::Cert<'_>| Certificate::from_der(&issuer.der()).is_ok_and(|one| may_issue(&one));
-        if path.intermediate_certificates().all(issuer) { Ok(()) } else { Err(webpki::Error::EndEntityUsedAsCa) }
+        if path
+            .intermediate_certificates()
+            .all(|issuer| Certificate::from_der(&issuer.der()).is_ok_and(|one| may_issue(&one)))
+        {
+            Ok(())
+        } else {
+            Err(webpki::Error::EndEntityUsedAsCa)
+        }
     };
     let (anchors, unfit) = roots.anchors(seconds);
     end.verify_for_usage(ALGORITHMS, &anchors, &ders, time, usage, None, Some(&issuers)).map_err(|error| {
@@ -220,8 +226,7 @@ pub(super) fn check(token: &[u8], root: &Digest, roots: &Roots) -> Result<Stamp,
         Error::Certificate(format!("{error}{of_roots}"))
     })?;
     let signature = signer.signature.as_bytes();
-    let matches = |algorithm: &&dyn Algorithm| end.verify_signature(*algorithm, &attributes, signature).is_ok();
-    if !candidates(signer)?.iter().any(matches) {
+    if !candidates(signer)?.iter().any(|algorithm| end.verify_signature(*algorithm, &attributes, signature).is_ok()) {
         return Err(Error::Signature);
     }
     Ok(Stamp { at: latest(at, fraction, info.accuracy.as_ref())?, nonce: info.nonce })

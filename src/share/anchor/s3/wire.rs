@@ -235,11 +235,12 @@ impl Bucket<'_> {
 
 /// Encodes a text for a URL, except for letters, digits and some other bytes.
 fn encoded(text: &str, plain: &[u8]) -> String {
-    let encode = |byte: u8| match byte {
-        _ if byte.is_ascii_alphanumeric() || plain.contains(&byte) => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    };
-    text.bytes().map(encode).collect()
+    text.bytes()
+        .map(|byte| match byte {
+            _ if byte.is_ascii_alphanumeric() || plain.contains(&byte) => char::from(byte).to_string(),
+            _ => format!("%{byte:02X}"),
+        })
+        .collect()
 }
 
 fn moment(text: &str) -> Result<Moment, Error> {

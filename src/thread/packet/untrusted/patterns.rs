@@ -32,8 +32,12 @@ pub(super) fn asks_to_follow(plain: &Plain) -> bool {
 
 /// Compiles the patterns of a section. Their spaces match line ends, too.
 fn compiled(section: &str) -> Vec<Regex> {
-    let fill = |pattern: String, part: &&str| pattern.replace(part, UNTRUSTED.section(part)[0]);
-    let filled = |pattern: &&str| PARTS.iter().fold((*pattern).to_owned(), fill).replace(' ', r"\s");
+    let filled = |pattern: &&str| {
+        PARTS
+            .iter()
+            .fold((*pattern).to_owned(), |pattern, part| pattern.replace(part, UNTRUSTED.section(part)[0]))
+            .replace(' ', r"\s")
+    };
     let compile = |pattern: String| Regex::new(&format!("(?m){pattern}")).expect("a test compiles every pattern");
     UNTRUSTED.section(section).iter().map(|pattern| compile(filled(pattern))).collect()
 }
