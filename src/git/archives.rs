@@ -67,10 +67,11 @@ pub(super) fn find(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
 
 /// Returns true if a local log names the run or cannot be read.
 fn is_logged(store: &Store, run: &RunId) -> Result<bool, Error> {
-    let names = |tip: Oid| -> Result<bool, store::Error> {
-        Ok(store.blob_at(store.commit(tip)?.0, &format::log_path(run))?.is_some())
-    };
-    Ok(ref_lookup::list(store, LOG_REFS)?.into_iter().any(|(_, tip)| names(tip).unwrap_or(true)))
+    Ok(ref_lookup::list(store, LOG_REFS)?.into_iter().any(|(_, tip)| names_run(tip, store, run).unwrap_or(true)))
+}
+
+fn names_run(tip: Oid, store: &Store, run: &RunId) -> Result<bool, store::Error> {
+    Ok(store.blob_at(store.commit(tip)?.0, &format::log_path(run))?.is_some())
 }
 
 /// Returns the local archives that cannot be read, each with the reason.
@@ -122,12 +123,15 @@ pub(super) fn below(store: &Store, prefix: &str) -> Result<BTreeMap<String, Oid>
 /// Returns the folder of refs, local or of a remote, that an archive ref is in, or `None` for other
 /// refs.
 pub fn folder_of(reference: &str) -> Option<String> {
-    let is_archive = |place: &Place| place.kind == Kind::Archive;
     if reference.starts_with(ARCHIVE_REFS) {
         return reference.strip_prefix(REFS).and_then(Place::parse).filter(is_archive).map(|_| REFS.to_owned());
     }
     let (remote, place) = Place::fetched(reference)?;
     is_archive(&place).then(|| format::fetched_refs(remote))
+}
+
+fn is_archive(place: &Place) -> bool {
+    place.kind == Kind::Archive
 }
 
 /// Returns the contents of an archive. An unreadable archive of a remote counts as empty; `doctor`

@@ -75,10 +75,12 @@ fn has_shape(git: Git, tree: Oid, folder: &Path) -> Result<bool, program::Error>
     inside.push("/");
     let call = git.env("GIT_LITERAL_PATHSPECS", "1").args(["ls-tree", "-z", "--name-only", &tree.to_string()]);
     let listed = String::from_utf8_lossy(&call.arg(inside).run()?).into_owned();
-    let has = |name: &str| {
-        listed.split('\0').any(|path| path.rsplit('/').next().unwrap_or_default().eq_ignore_ascii_case(name))
-    };
-    Ok(has("HEAD") && (has("objects") && has("refs") || has("commondir")))
+    Ok(has_name("HEAD", &listed)
+        && (has_name("objects", &listed) && has_name("refs", &listed) || has_name("commondir", &listed)))
+}
+
+fn has_name(name: &str, listed: &str) -> bool {
+    listed.split('\0').any(|path| path.rsplit('/').next().unwrap_or_default().eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]

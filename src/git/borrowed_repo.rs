@@ -228,13 +228,26 @@ mod tests {
 
     #[test]
     fn lines_that_a_commit_was_passed_over_for_are_told_apart() {
-        let oid = |digit: char| Some(digit.to_string().repeat(40).parse::<Oid>().unwrap());
-        let one = |commit, there, lines, passed| Blamed { commit, path: "f".into(), there, lines, passed };
-        let all = [one(oid('1'), 1, 1..=2, None), one(oid('2'), 3, 3..=3, None), one(oid('1'), 4, 4..=4, None)];
-        let over = vec![one(oid('1'), 7, 1..=4, None)];
-        let expected =
-            [one(oid('1'), 7, 1..=2, None), one(oid('1'), 9, 3..=3, oid('2')), one(oid('1'), 10, 4..=4, None)];
+        let all = [
+            blamed_on(repeated('1'), 1, 1..=2, None),
+            blamed_on(repeated('2'), 3, 3..=3, None),
+            blamed_on(repeated('1'), 4, 4..=4, None),
+        ];
+        let over = vec![blamed_on(repeated('1'), 7, 1..=4, None)];
+        let expected = [
+            blamed_on(repeated('1'), 7, 1..=2, None),
+            blamed_on(repeated('1'), 9, 3..=3, repeated('2')),
+            blamed_on(repeated('1'), 10, 4..=4, None),
+        ];
         assert_eq!(passed_over(&all, over), expected);
+    }
+
+    fn blamed_on(commit: Option<Oid>, there: u64, lines: RangeInclusive<u64>, passed: Option<Oid>) -> Blamed {
+        Blamed { commit, path: "f".into(), there, lines, passed }
+    }
+
+    fn repeated(digit: char) -> Option<Oid> {
+        Some(digit.to_string().repeat(40).parse::<Oid>().unwrap())
     }
 
     #[test]

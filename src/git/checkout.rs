@@ -252,10 +252,6 @@ impl fmt::Display for Failed {
         if let Some(reason) = &self.reason {
             write!(f, ": {reason}")?;
         }
-        let list_files = |files: &BTreeSet<PathBuf>| {
-            let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
-            first_of(&names, NAMED)
-        };
         match (self.undone.is_empty(), self.left.is_empty()) {
             (true, true) => f.write_str("; nothing was changed"),
             (false, true) => write!(f, "; written and taken back: {}", list_files(&self.undone)),
@@ -270,6 +266,11 @@ impl fmt::Display for Failed {
             }
         }
     }
+}
+
+fn list_files(files: &BTreeSet<PathBuf>) -> String {
+    let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+    first_of(&names, NAMED)
 }
 
 impl StdError for Failed {
@@ -297,15 +298,18 @@ impl Error {
                 None => in_words(failed.cause.as_ref()),
             },
         };
-        let has = |reasons: &[&str]| reasons.iter().any(|reason| words.contains(reason));
         match () {
-            () if has(&["No space left on device", "Disk quota exceeded"]) => Some(Obstacle::Space),
-            () if has(&["Permission denied", "Operation not permitted", "Read-only file system"]) => {
+            () if mention_any(&["No space left on device", "Disk quota exceeded"], &words) => Some(Obstacle::Space),
+            () if mention_any(&["Permission denied", "Operation not permitted", "Read-only file system"], &words) => {
                 Some(Obstacle::Permission)
             }
             () => None,
         }
     }
+}
+
+fn mention_any(reasons: &[&str], words: &str) -> bool {
+    reasons.iter().any(|reason| words.contains(reason))
 }
 
 fn of_io(error: &io::Error) -> Option<Obstacle> {

@@ -106,8 +106,10 @@ impl CherryPick {
         }
         // git refuses if a file was staged and then changed again; conflicting files are discarded
         // in any case.
-        let is_folder = |path: &PathBuf| fs::symlink_metadata(root.join(path)).is_ok_and(|meta| meta.is_dir());
-        let open: Vec<PathBuf> = open.into_iter().filter(|path| !is_folder(path)).collect();
+        let open: Vec<PathBuf> = open
+            .into_iter()
+            .filter(|path| !fs::symlink_metadata(root.join(path)).is_ok_and(|meta| meta.is_dir()))
+            .collect();
         if !open.is_empty() {
             let add = ["update-index", "--add", "--remove", "-z", "--stdin"];
             git().args(add).input(listed(&open)).run()?;

@@ -53,16 +53,15 @@ impl Hooks {
         let folder = Temporary::new().map_err(Error::Folder)?;
         let settings = Said { folder: PathBuf::new(), commands: None };
         let mut hooks = Self { store: store.clone(), root, found: true, own: Vec::new(), settings, folder };
-        let real = |path: &Path| fs::canonicalize(path).ok();
         let at = hooks.answer(&["rev-parse", "--absolute-git-dir"])?;
-        hooks.found = at.is_some_and(|at| real(&at) == real(&store.git_dir()));
+        hooks.found = at.is_some_and(|at| canonical(&at) == canonical(&store.git_dir()));
         hooks.settings = hooks.ask()?;
         let path = hooks.root.join(&hooks.settings.folder);
         // Newer versions of git also define hooks in the configuration.
         if !ALL.iter().any(|name| runs(&path.join(name))) && hooks.settings.commands.is_none() {
             return Ok(None);
         }
-        let top = real(&hooks.root).unwrap_or_else(|| hooks.root.clone());
+        let top = canonical(&hooks.root).unwrap_or_else(|| hooks.root.clone());
         let own = ways(&path);
         hooks.own = own.iter().filter_map(|path| path.strip_prefix(&top).ok().map(Path::to_owned)).collect();
         Ok(Some(hooks))
@@ -171,6 +170,10 @@ impl Hooks {
     }
 }
 
+fn canonical(path: &Path) -> Option<PathBuf> {
+    fs::canonicalize(path).ok()
+}
+
 /// git's answers about hooks.
 #[derive(PartialEq, Eq)]
 struct Said {
@@ -185,9 +188,8 @@ struct Said {
 fn ways(folder: &Path) -> Vec<PathBuf> {
     let mut own: Vec<PathBuf> = ALL.iter().flat_map(|name| symlink_path::places(&folder.join(name))).collect();
     // husky puts scripts in this folder that call those beside it.
-    let is_husky = |path: &Path| path.ends_with("_");
     for path in [Some(folder.to_owned()), fs::canonicalize(folder).ok()].into_iter().flatten() {
-        let parent = path.parent().filter(|_| is_husky(&path)).map(Path::to_owned);
+        let parent = path.parent().filter(|_| path.ends_with("_")).map(Path::to_owned);
         own.extend(symlink_path::places(&parent.unwrap_or(path)));
     }
     own

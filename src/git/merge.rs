@@ -88,8 +88,8 @@ impl Scratch {
             return Ok(Ok(theirs));
         }
         let (merged, conflicts) = self.merge_tree(&[], over, ours, theirs)?;
-        let to_text = |paths: BTreeSet<PathBuf>| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-        Ok(conflicts.map_or(Ok(merged), |paths| Err(to_text(paths))))
+        Ok(conflicts
+            .map_or(Ok(merged), |paths| Err(paths.iter().map(|path| path.to_string_lossy().into_owned()).collect())))
     }
 
     /// Merges two trees over a third. Returns the tree, with conflict markers, and the conflicting

@@ -51,10 +51,13 @@ impl PartialCheckout {
         let staged = git().args(["diff-index", "--cached", "-z", "--no-renames", "--name-only", &from.to_string()]);
         let staged: BTreeSet<PathBuf> = paths(&staged.run()?).collect();
         // The index would drop staged files below such a file or in place of its folder.
-        let is_staged = |path: &Path| staged.iter().any(|other| other.starts_with(path) || path.starts_with(other));
-        changes.retain(|change| !is_staged(&change.path));
-        let is_file = |path: &Path| fs::symlink_metadata(root.join(path)).is_ok_and(|meta| !meta.is_dir());
-        let candidates = changes.iter().filter(|change| among.contains(&change.path) && is_file(&change.path));
+        changes.retain(|change| {
+            !staged.iter().any(|other| other.starts_with(&change.path) || change.path.starts_with(other))
+        });
+        let candidates = changes.iter().filter(|change| {
+            among.contains(&change.path)
+                && fs::symlink_metadata(root.join(&change.path)).is_ok_and(|meta| !meta.is_dir())
+        });
         let entries: Vec<u8> =
             candidates.clone().filter_map(|change| change.new.as_deref()).flatten().copied().collect();
         let differing = differing(git, &entries)?;

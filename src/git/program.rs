@@ -280,12 +280,11 @@ impl Git {
         let mut stderr = child.stderr.take().expect("stderr is piped");
         let (piped, messages, status) = std::thread::scope(|scope| {
             // If no thread can be started, the command fails as if git had not started.
-            let thread = || std::thread::Builder::new();
             let threads = || {
                 if bounded {
                     let (late, within, stop) = (&late, self.within, self.stop.clone());
                     let idle = self.idle.map(|time| Idle::new(time, move || group.activity()));
-                    thread().spawn_scoped(scope, move || {
+                    std::thread::Builder::new().spawn_scoped(scope, move || {
                         if cancellation::outlasts(&over, within, idle, stop.as_ref()) {
                             late.store(true, Ordering::Relaxed);
                             group.end();
@@ -293,9 +292,9 @@ impl Git {
                     })?;
                 }
                 if let Some(mut pipe) = stdin {
-                    thread().spawn_scoped(scope, move || pipe.write_all(&input))?;
+                    std::thread::Builder::new().spawn_scoped(scope, move || pipe.write_all(&input))?;
                 }
-                thread().spawn_scoped(scope, move || memory_limit::read_stderr(&mut stderr))
+                std::thread::Builder::new().spawn_scoped(scope, move || memory_limit::read_stderr(&mut stderr))
             };
             let reading = threads();
             let piped = if reading.is_ok() {

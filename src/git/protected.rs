@@ -240,15 +240,16 @@ impl<'s> Protection<'s> {
 /// Returns the entries of an index that pathspecs select, or all entries without one.
 pub(super) fn list_entries<'p>(git: Git, pathspecs: impl Iterator<Item = &'p String>) -> Result<Entries, Error> {
     let listed = git.args(["ls-files", "-z", "--stage", "--"]).args(pathspecs).run()?;
-    let entry = |record: &[u8]| {
-        let (about, path) = record.split_once_str(b"\t")?;
-        let mut fields = about.split_str(" ");
-        let mode = u32::from_str_radix(fields.next()?.to_str().ok()?, 8).ok()?;
-        let oid = fields.next()?.to_str().ok()?.parse().ok()?;
-        Some((BString::from(path), Entry { mode, oid }))
-    };
     let records = listed.split(|byte| *byte == 0).filter(|record| !record.is_empty());
-    records.map(|record| entry(record).ok_or(Error::Listing)).collect()
+    records.map(|record| parse_entry(record).ok_or(Error::Listing)).collect()
+}
+
+fn parse_entry(record: &[u8]) -> Option<(BString, Entry)> {
+    let (about, path) = record.split_once_str(b"\t")?;
+    let mut fields = about.split_str(" ");
+    let mode = u32::from_str_radix(fields.next()?.to_str().ok()?, 8).ok()?;
+    let oid = fields.next()?.to_str().ok()?.parse().ok()?;
+    Some((BString::from(path), Entry { mode, oid }))
 }
 
 /// Returns a tree in which some paths are as in the base.

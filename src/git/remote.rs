@@ -113,12 +113,8 @@ impl Remotes {
 
     /// Returns the names of the configured remotes.
     pub fn names(&self) -> Vec<&str> {
-        let name = |key: &'_ String| -> Option<(usize, usize)> {
-            let end = key.strip_suffix(".url").or_else(|| key.strip_suffix(".pushurl"))?.len();
-            key.starts_with("remote.").then_some(("remote.".len(), end))
-        };
         let mut names: Vec<&str> =
-            self.settings.keys().filter_map(|key| name(key).map(|(start, end)| &key[start..end])).collect();
+            self.settings.keys().filter_map(|key| name_range(key).map(|(start, end)| &key[start..end])).collect();
         names.dedup();
         names
     }
@@ -127,8 +123,9 @@ impl Remotes {
     pub fn default(&self, push: bool) -> String {
         let set = |key: &str| self.settings.get(key).cloned();
         let of_branch = |what: &str| set(&format!("branch.{}.{what}", self.branch.as_deref()?));
-        let push_only = || of_branch("pushremote").or_else(|| set("remote.pushdefault")).filter(|_| push);
-        push_only()
+        of_branch("pushremote")
+            .or_else(|| set("remote.pushdefault"))
+            .filter(|_| push)
             .or_else(|| of_branch("remote"))
             .or_else(|| match self.names()[..] {
                 [only] => Some(only.to_owned()),
@@ -154,6 +151,11 @@ impl Remotes {
     }
 }
 
+fn name_range(key: &str) -> Option<(usize, usize)> {
+    let end = key.strip_suffix(".url").or_else(|| key.strip_suffix(".pushurl"))?.len();
+    key.starts_with("remote.").then_some(("remote.".len(), end))
+}
+
 /// Returns the absolute path of a word if that exists: git runs in another directory.
 pub(super) fn absolute(word: &str) -> Option<String> {
     let path = Path::new(word).canonicalize().ok()?;
@@ -161,8 +163,10 @@ pub(super) fn absolute(word: &str) -> Option<String> {
 }
 
 fn looks_like_url(word: &str) -> bool {
-    let scp = || word.split_once(':').is_some_and(|(host, _)| !host.is_empty() && !host.contains('/'));
-    !word.starts_with('-') && !word.chars().any(char::is_control) && (word.contains("://") || scp())
+    !word.starts_with('-')
+        && !word.chars().any(char::is_control)
+        && (word.contains("://")
+            || word.split_once(':').is_some_and(|(host, _)| !host.is_empty() && !host.contains('/')))
 }
 
 /// Returns the refs of a remote that match a pattern, with their values.
@@ -172,9 +176,8 @@ pub fn list(store: &Store, reach: &Reach, from: &str, pattern: &str) -> Result<V
 
 /// Returns the refs of a remote that match any pattern, with their values.
 pub fn list_any(store: &Store, reach: &Reach, from: &str, patterns: &[&str]) -> Result<Vec<(Oid, String)>, Error> {
-    let failed = |error| Error::of(from, error, reach);
     let mut out = Vec::new();
-    let trace = web::Trace::new().map_err(failed)?;
+    let trace = web::Trace::new().map_err(failed(from, reach))?;
     let call = trace.of(transport(store, reach)).args(["ls-remote", "--quiet", "--refs", "--", from]).args(patterns);
     let listed = call.stream(&mut |chunk| {
         out.extend_from_slice(chunk);
@@ -182,11 +185,15 @@ pub fn list_any(store: &Store, reach: &Reach, from: &str, patterns: &[&str]) -> 
     });
     let refs = porcelain::listed(&String::from_utf8_lossy(&out));
     let is_doubtful = listed.as_ref().map_or_else(web::is_page, |()| refs.is_empty());
-    if is_doubtful && let Some(page) = trace.page(&|| transport(store, reach), from).map_err(failed)? {
+    if is_doubtful && let Some(page) = trace.page(&|| transport(store, reach), from).map_err(failed(from, reach))? {
         return Err(Error::NotGit(without_password(from), page));
     }
-    listed.map_err(failed)?;
+    listed.map_err(failed(from, reach))?;
     Ok(refs)
+}
+
+fn failed(from: &str, reach: &Reach) -> impl Fn(program::Error) -> Error {
+    move |error| Error::of(from, error, reach)
 }
 
 /// Returns the URL that a remote is fetched from.
@@ -202,9 +209,12 @@ pub fn push_url(store: &Store, remote: &Remote) -> Result<String, Error> {
     if !remote.configured {
         return Ok(remote.given.clone());
     }
-    let url = |push: &[&str]| store.git().args(["remote", "get-url"]).args(push).args(["--", &remote.given]).line();
-    let (fetches, pushes) = (url(&[]), url(&["--push"])?);
+    let (fetches, pushes) = (ask_url(&[], store, remote), ask_url(&["--push"], store, remote)?);
     Ok(if fetches.is_ok_and(|fetches| fetches == pushes) { remote.given.clone() } else { pushes })
+}
+
+fn ask_url(push: &[&str], store: &Store, remote: &Remote) -> Result<String, program::Error> {
+    store.git().args(["remote", "get-url"]).args(push).args(["--", &remote.given]).line()
 }
 
 /// Returns the push URL of a remote by these isolated settings.
@@ -361,14 +371,15 @@ impl Error {
 
 /// Returns a URL without its password.
 pub fn without_password(url: &str) -> String {
-    let shown = || {
-        let (scheme, rest) = url.split_once("://")?;
-        let host = rest.split('/').next()?;
-        let (user, _) = host.rsplit_once('@')?;
-        let (name, _) = user.split_once(':')?;
-        Some(format!("{scheme}://{name}:…{}", &rest[user.len()..]))
-    };
-    shown().unwrap_or_else(|| url.to_owned())
+    hide_password(url).unwrap_or_else(|| url.to_owned())
+}
+
+fn hide_password(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let host = rest.split('/').next()?;
+    let (user, _) = host.rsplit_once('@')?;
+    let (name, _) = user.split_once(':')?;
+    Some(format!("{scheme}://{name}:…{}", &rest[user.len()..]))
 }
 
 #[cfg(test)]
@@ -385,14 +396,13 @@ mod tests {
 
     #[test]
     fn words_become_remotes_as_git_would_take_them() {
-        let set = |key: &str, value: &str| (key.to_owned(), value.to_owned());
         let mut remotes = Remotes {
-            settings: [set("remote.hub.url", "x"), set("remote.team/a.url", "y")].into(),
+            settings: [setting("remote.hub.url", "x"), setting("remote.team/a.url", "y")].into(),
             branch: Some("main".into()),
         };
         assert_eq!(remotes.names(), ["hub", "team/a"]);
         assert_eq!(remotes.default(false), "origin");
-        remotes.settings.extend([set("branch.main.remote", "hub"), set("remote.pushdefault", "team/a")]);
+        remotes.settings.extend([setting("branch.main.remote", "hub"), setting("remote.pushdefault", "team/a")]);
         assert_eq!((remotes.default(false).as_str(), remotes.default(true).as_str()), ("hub", "team/a"));
         let url = remotes.find("https://host/x/project.git").expect("it is a URL");
         assert!(url.name.starts_with("project-") && !url.configured, "{url:?}");
@@ -400,5 +410,9 @@ mod tests {
         for word in ["nowhere", "--upload-pack=x", "-host:x", "a/b:c"] {
             assert!(matches!(remotes.find(word), Err(Error::Unknown(_))), "{word}");
         }
+    }
+
+    fn setting(key: &str, value: &str) -> (String, String) {
+        (key.to_owned(), value.to_owned())
     }
 }

@@ -41,11 +41,10 @@ impl Before {
     /// Files that the user had already staged in the new form are left alone. The index is restored
     /// first, in one step; if that fails, nothing has changed ([`Error::Nothing`]).
     pub fn put_back(&self, touched: &BTreeSet<PathBuf>) -> Result<(), Error> {
-        let nothing = |error| if let Error::Git(inner) = error { Error::Nothing(inner) } else { error };
-        let differing = self.differing(&self.index).map_err(nothing)?;
-        let again = |path: &&PathBuf| !self.staged.contains(*path) || differing.contains(*path);
-        let again: BTreeSet<PathBuf> = touched.iter().filter(again).cloned().collect();
-        let tracked = self.reset_index(&again).map_err(nothing)?;
+        let differing = self.differing(&self.index).map_err(Error::unchanged)?;
+        let again: BTreeSet<PathBuf> =
+            touched.iter().filter(|path| !self.staged.contains(*path) || differing.contains(*path)).cloned().collect();
+        let tracked = self.reset_index(&again).map_err(Error::unchanged)?;
         for path in again.difference(&tracked) {
             remove(&self.root, path).map_err(|error| Error::Remove(path.clone(), error))?;
         }
@@ -152,4 +151,11 @@ errors! {
     Remove(PathBuf, #[source] io::Error): "cannot remove {0:?}";
     Nothing(#[source] program::Error): "{0}";
     #[from] Git(program::Error);
+}
+
+impl Error {
+    /// Turns a failure of git into one that changed nothing.
+    fn unchanged(self) -> Self {
+        if let Self::Git(inner) = self { Self::Nothing(inner) } else { self }
+    }
 }

@@ -231,8 +231,9 @@ impl Tip {
         if atomic {
             call = call.arg("--atomic");
         }
-        let old = |one: &Move| one.old.map(|old| old.to_string()).unwrap_or_default();
-        call = call.args(moves.iter().map(|one| format!("--force-with-lease={}:{}", one.name, old(one))));
+        call = call.args(moves.iter().map(|one| {
+            format!("--force-with-lease={}:{}", one.name, one.old.map(|old| old.to_string()).unwrap_or_default())
+        }));
         let mut out = Vec::new();
         let result = call
             .arg("--")

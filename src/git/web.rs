@@ -87,20 +87,21 @@ impl Trace {
 
 /// Returns the content type and start of a response in one line.
 fn described(report: &str) -> String {
-    let header = |name: &str| {
-        let fields = report.lines().filter_map(|line| line.split_once("Recv header: ")?.1.split_once(": "));
-        fields.filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
-    };
     // Only the first body: git may also request the file HEAD.
     let data = report.lines().map(|line| Some(line.split_once("Recv data: ")?.1.trim()));
     let data: Vec<&str> = data.skip_while(Option::is_none).map_while(|line| line).collect();
-    let kind = header("content-type").unwrap_or("no content type");
+    let kind = find_header("content-type", report).unwrap_or("no content type");
     // A compressed body is not decoded in the report.
-    let text = if header("content-encoding").is_some() { String::new() } else { data.join(" ") };
+    let text = if find_header("content-encoding", report).is_some() { String::new() } else { data.join(" ") };
     let mut short: String = text.chars().take(SHOWN).collect();
     if short.len() < text.len() {
         short.push('…');
     }
     let end = if short.is_empty() { String::new() } else { format!(": {short}") };
     printable::line(&format!("{kind}{end}"))
+}
+
+fn find_header<'r>(name: &str, report: &'r str) -> Option<&'r str> {
+    let fields = report.lines().filter_map(|line| line.split_once("Recv header: ")?.1.split_once(": "));
+    fields.filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
 }

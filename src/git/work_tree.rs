@@ -61,19 +61,22 @@ pub fn checked_out(store: &Store, name: &str) -> Result<Option<String>, Error> {
     // Each work tree is a block of lines that end with NUL, followed by an empty one; a bare
     // repository has nothing checked out.
     let found = listed.split("\0\0").find(|block| block.split('\0').any(|line| line == branch_line));
-    let place = |block: &str| block.split('\0').find_map(|line| Some(line.strip_prefix("worktree ")?.to_owned()));
-    Ok(found.filter(|block| !block.split('\0').any(|line| line == "bare")).and_then(place))
+    let found = found.filter(|block| !block.split('\0').any(|line| line == "bare"));
+    Ok(found.and_then(|block| block.split('\0').find_map(|line| Some(line.strip_prefix("worktree ")?.to_owned()))))
 }
 
 /// Returns the commit of `HEAD` and the ref of its branch unless it is detached, or `None` before
 /// the first commit.
 pub fn head(store: &Store) -> Result<Option<(Oid, Option<String>)>, Error> {
-    let failed = |error: gix::Error| Error::Head(Box::new(error));
     let repo = store.local();
-    let head = repo.head().map_err(failed)?;
+    let head = repo.head().map_err(head_error)?;
     let branch = head.referent_name().map(|name| name.as_bstr().to_string());
-    let commit = head.try_into_peeled_id().map_err(failed)?;
+    let commit = head.try_into_peeled_id().map_err(head_error)?;
     Ok(commit.map(|commit| (Oid(commit.detach()), branch)))
+}
+
+fn head_error(error: gix::Error) -> Error {
+    Error::Head(Box::new(error))
 }
 
 /// Returns the tracked paths whose content differs from `HEAD`; none without a work tree.
@@ -230,14 +233,17 @@ fn untracked_in_the_way(git: &dyn Fn() -> Git, root: &Path, from: Oid, to: Oid) 
     }
     let tracked = git().args(["ls-files", "-z", "--cached"]).run()?;
     let tracked: HashSet<PathBuf> = paths(&tracked).collect();
-    let is_file = |path: &Path| std::fs::symlink_metadata(root.join(path)).is_ok_and(|meta| !meta.is_dir());
     let mut untracked = BTreeSet::new();
     for path in &added {
         there(root, path, &mut untracked).map_err(|error| Error::Look(path.clone(), error))?;
     }
     for path in added.iter().chain(&changed) {
         let folders = path.ancestors().skip(1).filter(|at| !at.as_os_str().is_empty());
-        untracked.extend(folders.filter(|at| is_file(at)).map(Path::to_owned));
+        untracked.extend(
+            folders
+                .filter(|at| std::fs::symlink_metadata(root.join(at)).is_ok_and(|meta| !meta.is_dir()))
+                .map(Path::to_owned),
+        );
     }
     untracked.retain(|path| !tracked.contains(path));
     Ok(untracked)

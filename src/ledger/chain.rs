@@ -152,8 +152,9 @@ impl Writer {
         let signature = self.signer.sign(&codec::payload(&entry, tree, &parents))?;
         let raw = codec::signed(&entry, tree, &parents, &signature);
         // Skips the count for short commits, which cannot exceed the limit.
-        let heavy = || raw.len() > bounds::CONTAINERS && !bounds::is_light(&entry.canonical());
-        if raw.len() as u64 > bounds::COMMIT || heavy() {
+        if raw.len() as u64 > bounds::COMMIT
+            || (raw.len() > bounds::CONTAINERS && !bounds::is_light(&entry.canonical()))
+        {
             return Err(Error::TooLarge(entry.subject(), raw.len()));
         }
         let commit = batch.write(gix::objs::Kind::Commit, &raw)?;

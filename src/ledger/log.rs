@@ -211,14 +211,14 @@ pub fn separate_name(store: &Store, log: &LogName, ours: Oid, theirs: Oid) -> Re
             own_records.entry((entry.entry.about, recorded.root.is_some())).or_default().push(recorded);
         }
     }
-    let within = |some: &[LogRecorded], all: &[LogRecorded]| some.iter().all(|recorded| all.contains(recorded));
-    let agree = |(about, ours): (&(Subject, bool), &Vec<LogRecorded>)| {
-        their_records.get(about).is_none_or(|theirs| within(theirs, ours) || within(ours, theirs))
-    };
-    if !own_records.iter().all(agree) {
-        return Ok(None);
-    }
-    Ok(first.map(|first| LogName::apart(log.key(), first)))
+    let agree = own_records.iter().all(|(about, ours)| {
+        their_records.get(about).is_none_or(|theirs| are_all_in(theirs, ours) || are_all_in(ours, theirs))
+    });
+    Ok(first.filter(|_| agree).map(|first| LogName::apart(log.key(), first)))
+}
+
+fn are_all_in(some: &[LogRecorded], all: &[LogRecorded]) -> bool {
+    some.iter().all(|recorded| all.contains(recorded))
 }
 
 /// Returns other names for our log, which ends at `ours`, the best first. For a remote on which
@@ -265,11 +265,8 @@ pub fn witnesses(store: &Store, fingerprint: &str, run: &RunId) -> Result<Vec<St
     let (mut names, about) = (Vec::new(), Subject::from(run.clone()));
     for (name, tip) in refs::list(store, format::REFS).map_err(Error::Refs)? {
         let is_fetched = Place::fetched_of(&name, place::Kind::Log).is_some();
-        let is_of_key = || {
-            let log = name.rsplit('/').next().and_then(LogName::decode);
-            log.is_some_and(|log| log.key() == fingerprint)
-        };
-        if !(if is_fetched { is_of_key() } else { name.starts_with(format::LOG_REFS) }) {
+        let log = name.rsplit('/').next().and_then(LogName::decode).filter(|_| is_fetched);
+        if !log.map_or(!is_fetched && name.starts_with(format::LOG_REFS), |log| log.key() == fingerprint) {
             continue;
         }
         let tree = if is_fetched { signed_tree(store, fingerprint, tip) } else { chain::tip(store, &name)?.tree };

@@ -38,8 +38,10 @@ pub fn item_of(store: &Store, links: &[Link], item: &ItemId, product: Option<&Pr
             Some(Handed { key: key.clone(), is: *is })
         }
     };
-    let fired = |link: &Link| matches!(&link.entry.event, Event::ItemFired(e) if e.item == *item && e.attempt == reconciled.attempt);
-    let fired = before[..ended].iter().rposition(fired).ok_or_else(|| Error::NotDone(item.clone()))?;
+    let fired = before[..ended].iter().rposition(
+        |link| matches!(&link.entry.event, Event::ItemFired(e) if e.item == *item && e.attempt == reconciled.attempt),
+    );
+    let fired = fired.ok_or_else(|| Error::NotDone(item.clone()))?;
     let leaves = leaves(before);
     Ok(Proof {
         item: Some(item.clone()),

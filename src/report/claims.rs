@@ -64,18 +64,25 @@ impl Found {
     }
 
     fn of<'r>(headline: String, rows: impl Iterator<Item = &'r Row>, signers: &[SignerSeen]) -> Self {
-        let word = |state| match state {
-            State::Ok => "ok",
-            State::Failed => "fail",
-            State::NotApplicable => "open",
-        };
         let rows: Vec<&Row> = rows.collect();
         let failed = rows.iter().filter(|row| !row.codes.is_empty());
         Self {
             headline,
             codes: failed.map(|row| (row.name, row.codes.iter().map(|code| code.word()).collect())).collect(),
             names: rows.iter().map(|row| row.name).collect(),
-            rows: rows.iter().map(|row| (row.name, word(row.state))).collect(),
+            rows: rows
+                .iter()
+                .map(|row| {
+                    (
+                        row.name,
+                        match row.state {
+                            State::Ok => "ok",
+                            State::Failed => "fail",
+                            State::NotApplicable => "open",
+                        },
+                    )
+                })
+                .collect(),
             keys: signers.iter().map(Key::of).collect(),
         }
     }
@@ -105,8 +112,10 @@ impl Found {
 /// Returns a principal as a page may show it: on one line, without blanks, and cut, so that it
 /// cannot be read as a sentence about the page.
 fn printed_principal(principal: &str) -> String {
-    let is_plain = |c: char| !c.is_whitespace() && !printable::is_unprintable(c) && c != '"' && c != '\\';
-    let plain: String = principal.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    let plain: String = principal
+        .chars()
+        .map(|c| if !c.is_whitespace() && !printable::is_unprintable(c) && c != '"' && c != '\\' { c } else { '_' })
+        .collect();
     printable::cut_to(plain, LONGEST_PRINCIPAL)
 }
 

@@ -31,12 +31,11 @@ pub(super) fn bundle(
     left_out: &LeftOut,
     content: Content,
 ) -> Result<Evidence, program::Error> {
-    let is_read = |place: &Place, head: Oid| match place.kind {
+    let read = refs.iter().filter(|(place, oid)| match place.kind {
         place::Kind::Run | place::Kind::Thread => true,
-        place::Kind::Log => names_one(store, place, head, refs),
+        place::Kind::Log => names_one(store, place, **oid, refs),
         _ => false,
-    };
-    let read = refs.iter().filter(|(place, oid)| is_read(place, **oid));
+    });
     let refs = &read.map(|(place, oid)| (place.clone(), *oid)).collect();
     let Listed { lines, omitted } = objects(store, refs, left_out, content)?;
     let omits = (!omitted.is_empty()).then_some(content);
@@ -86,7 +85,6 @@ fn objects(
     let call = store.git().env("GIT_NO_LAZY_FETCH", "1");
     let lines = call.args(["rev-list", "--objects", "--missing=print", "--stdin"]).input(tips).run()?;
     let needed = if content == Content::All { BTreeSet::new() } else { needed(store, refs)? };
-    let is_blob = |oid| store.kind(oid).ok().flatten() == Some(Kind::Blob);
     let mut listed = Listed { lines: Vec::with_capacity(lines.len()), omitted: BTreeSet::new() };
     for line in lines.split_inclusive(|b| *b == b'\n') {
         let text = String::from_utf8_lossy(line);
@@ -95,7 +93,9 @@ fn objects(
         let Ok(oid) = word.trim_start_matches('?').parse::<Oid>() else { continue };
         let path = text.trim_end().split_once(' ').map_or("", |(_, path)| path);
         let is_content = content == Content::None && holds_content(path);
-        let is_left_out = (is_content || left_out.blobs.contains(&oid)) && is_blob(oid) && !needed.contains(&oid);
+        let is_left_out = (is_content || left_out.blobs.contains(&oid))
+            && (store.kind(oid).ok().flatten() == Some(Kind::Blob))
+            && !needed.contains(&oid);
         if is_missing || is_left_out {
             listed.omitted.insert(oid);
         } else {

@@ -12,8 +12,7 @@ use crate::report::words::Facts;
 ///
 /// `entries` are those about the item, oldest first.
 pub(super) fn facts(page: &RunPage<'_>, at: ItemIndex, entries: &[&Value]) -> Value {
-    let last = |kind: &str| entries.iter().rev().find(|entry| entry["kind"] == kind).copied();
-    let (fired, ended) = (last("item.fired"), last("item.reconciled"));
+    let (fired, ended) = (last_entry("item.fired", entries), last_entry("item.reconciled", entries));
     let status = page.status(at);
     let mut value = json!({
         "anchor": page.anchor(at),
@@ -34,6 +33,10 @@ pub(super) fn facts(page: &RunPage<'_>, at: ItemIndex, entries: &[&Value]) -> Va
         });
     }
     value
+}
+
+fn last_entry<'e>(kind: &str, entries: &[&'e Value]) -> Option<&'e Value> {
+    entries.iter().rev().find(|entry| entry["kind"] == kind).copied()
 }
 
 fn item_facts(page: &RunPage<'_>, at: ItemIndex, fired: Option<&Value>, ended: Option<&Value>) -> Value {
@@ -64,18 +67,14 @@ fn item_facts(page: &RunPage<'_>, at: ItemIndex, fired: Option<&Value>, ended: O
 }
 
 fn add_manifest(facts: &mut Facts, manifest: &Value) {
-    let file = |file: &Value| match file["path"].as_str() {
-        Some(path) => format!("{path}, {}", words::digest_and_size(file)),
-        None => String::new(),
-    };
     let claims = &manifest["claims"];
     let version = words::plain(&claims["program"]["version"]);
-    let program = file(&claims["program"]);
+    let program = describe_file(&claims["program"]);
     facts.add_field("Command", manifest, "argv");
     facts.add_field("Setup", manifest, "setup");
     facts.add_field("Check", manifest, "verify");
     facts.add("Program", if version.is_empty() { program } else { format!("{program}, {version}") });
-    facts.add("Interpreter", file(&claims["interpreter"]));
+    facts.add("Interpreter", describe_file(&claims["interpreter"]));
     facts.add_field("Sandbox", claims, "sandbox");
     facts.add_field("Network", claims, "network");
     facts.add("Access", access(claims));
@@ -87,6 +86,13 @@ fn add_manifest(facts: &mut Facts, manifest: &Value) {
         "Environment",
         if names > 0 { format!("{names} variables, named in the manifest") } else { String::new() },
     );
+}
+
+fn describe_file(file: &Value) -> String {
+    match file["path"].as_str() {
+        Some(path) => format!("{path}, {}", words::digest_and_size(file)),
+        None => String::new(),
+    }
 }
 
 /// Describes what a worker could reach besides its worktree.

@@ -39,11 +39,15 @@ impl Picture {
     /// Places the items of a run.
     pub(super) fn of(view: &View) -> Self {
         let placed = graph::Picture::new(&Outline::of_run(view), graph::BOXES);
-        let members = |node: &graph::Node| node.members.iter().map(|at| at.get()).collect();
-        let boxes = placed
-            .boxes
-            .iter()
-            .map(|node| Placed(node.x.into(), node.y.into(), node.width.into(), node.height.into(), members(node)));
+        let boxes = placed.boxes.iter().map(|node| {
+            Placed(
+                node.x.into(),
+                node.y.into(),
+                node.width.into(),
+                node.height.into(),
+                node.members.iter().map(|at| at.get()).collect(),
+            )
+        });
         let edges =
             placed.edges.iter().map(|edge| Drawn(edge.from, edge.to, edge.bend.map(|(x, y)| (x.into(), y.into()))));
         Self {

@@ -112,8 +112,7 @@ impl Repository {
                 place,
                 Box::new(move || {
                     let spec = read(&path, &file)?;
-                    let other = || format!("is another in {file}: {:?}", spec.id);
-                    if spec.id == expected_id { Ok(spec) } else { Err(other()) }
+                    if spec.id == expected_id { Ok(spec) } else { Err(format!("is another in {file}: {:?}", spec.id)) }
                 }),
             );
         }

@@ -124,8 +124,8 @@ impl RemoteRecord {
     pub fn look(&mut self, store: &Store, state: &RemoteState, logged: &BTreeMap<Place, String>) {
         let below = |place: &Place| place.below("");
         let listed: BTreeSet<String> = state.listed.keys().map(below).collect();
-        let here_now = |name: &String| state.fetched.keys().any(|place| below(place) == *name);
-        self.refused.retain(|name, _| listed.contains(name) && !here_now(name));
+        self.refused
+            .retain(|name, _| listed.contains(name) && !state.fetched.keys().any(|place| below(place) == *name));
         let refused = state.refused.iter().map(|(place, why)| (below(place), cut(why.clone())));
         self.refused.extend(refused.take(MOST_REFS));
         let mut here: BTreeMap<String, Oid> = state.fetched.iter().map(|(place, oid)| (below(place), *oid)).collect();
@@ -282,12 +282,14 @@ pub fn vanished_by_remote(store: &Store, logs: &Logs) -> Vec<Result<Vec<Vanished
 /// Returns the remotes from which the last fetch of a run refused it, with the reasons. Unreadable
 /// records are left out.
 pub fn refusals(store: &Store, run: &str) -> Vec<(String, String)> {
-    let is_it = |below: &String| Place::parse(below).is_some_and(|at| at.kind == Kind::Run && at.name == run);
     RemoteRecord::all(store)
         .into_iter()
         .flatten()
         .filter_map(|record| {
-            let (_, why) = record.refused.into_iter().find(|(below, _)| is_it(below))?;
+            let (_, why) = record
+                .refused
+                .into_iter()
+                .find(|(below, _)| Place::parse(below).is_some_and(|at| at.kind == Kind::Run && at.name == run))?;
             Some((record.remote, why))
         })
         .collect()

@@ -50,11 +50,10 @@ impl Repository {
                 Err(inside) => warn(&format!("{inside}; it is ignored")),
             }
         }
-        let bad = |path: &Path, why: String| Error::Bad { path: path.to_owned(), why };
         let signers = match &file {
             Some(path) => {
                 let parsed = Signers::parse(&text(path)?, &(self.environment.zone)());
-                let parsed = parsed.map_err(|e| bad(path, e.to_string()))?;
+                let parsed = parsed.map_err(|e| bad_file(path, e.to_string()))?;
                 parsed.skipped().iter().for_each(|line| warn(&format!("{}: {line}; it is skipped", path.display())));
                 Some(parsed)
             }
@@ -65,7 +64,7 @@ impl Repository {
             None => configured("handoff.revoked", config.revoked.as_deref())?,
         };
         let revoked = match &revoked_file {
-            Some(path) => revoked(&text(path)?).map_err(|e| bad(path, e.to_string()))?,
+            Some(path) => revoked(&text(path)?).map_err(|e| bad_file(path, e.to_string()))?,
             None => Revoked::new(),
         };
         let signer = requested.signer.map(|text| sign::public_fingerprint(text).unwrap_or_else(|_| text.to_owned()));
@@ -97,6 +96,10 @@ impl Repository {
         }
         Ok(path)
     }
+}
+
+fn bad_file(path: &Path, why: String) -> Error {
+    Error::Bad { path: path.to_owned(), why }
 }
 
 fn text(path: &Path) -> Result<String, Error> {

@@ -59,10 +59,10 @@ pub(super) fn fetched(
 pub(super) fn on_remote(store: &Store, has: &BTreeMap<Place, Oid>) -> Result<BTreeMap<Place, Oid>, refs::Error> {
     let listed = refs::list(store, REFS)?;
     let known: Vec<(Place, Oid)> = listed.iter().filter_map(|(name, tip)| Some((Place::of_ref(name)?, *tip))).collect();
-    let goes_on = |place: &Place, tip: Oid| {
-        store.contains(tip) && known.iter().any(|(known, ours)| known == place && history::goes_on(store, tip, *ours))
-    };
-    let tips = has.iter().filter(|(place, tip)| place.kind == Kind::Archive && goes_on(place, **tip));
+    let archives = has.iter().filter(|(place, tip)| place.kind == Kind::Archive && store.contains(**tip));
+    let tips = archives.filter(|(place, tip)| {
+        known.iter().any(|(known, ours)| known == *place && history::goes_on(store, **tip, *ours))
+    });
     Ok(read_contents(store, tips.map(|(_, tip)| *tip)))
 }
 

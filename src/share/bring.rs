@@ -83,10 +83,9 @@ pub(super) fn evidence(
     if !is_partial(store) {
         return Ok(0);
     }
-    let here = || refs.iter().filter(|fetched| !fetched.status.is_refused());
     let mut missing = Vec::new();
     let mut runs = Vec::new();
-    for fetched in here() {
+    for fetched in refs.iter().filter(|fetched| !fetched.status.is_refused()) {
         missing.extend(evidence::missing(store, fetched.place.kind, fetched.new, request.content)?);
         match fetched.place.kind {
             Kind::Run => runs.push(fetched.new),

@@ -63,9 +63,8 @@ impl Repository {
         let logs = self.logs_of(&chains, request.names.is_none())?;
         let protected = if request.protected { self.protected_files(&chains)? } else { Vec::new() };
         bundle::write(&self.store, &chains, &logs.heads, &protected, out)?;
-        let of = |kind: Kind| chains.iter().filter(|(place, _)| place.kind == kind).count();
         let files = protected.iter().map(ProtectedFiles::count).sum();
-        Ok(Bundled { runs: of(Kind::Run), threads: of(Kind::Thread), files })
+        Ok(Bundled { runs: count_kind(Kind::Run, &chains), threads: count_kind(Kind::Thread, &chains), files })
     }
 
     /// Returns the protected files of each run that has any, once for each run.
@@ -116,12 +115,19 @@ impl Repository {
 
     /// Writes a bundle file. An existing file is replaced atomically.
     pub fn bundle_into(&self, request: BundleRequest<'_>, path: &Path) -> Result<Bundled, AnyError> {
-        let failed = |source: io::Error| Error::File { path: path.to_owned(), source };
-        let mut file = NewFile::next_to(path).map_err(failed)?;
+        let mut file = NewFile::next_to(path).map_err(file_error(path))?;
         let bundled = self.bundle(request, file.as_write())?;
-        file.place().map_err(failed)?;
+        file.place().map_err(file_error(path))?;
         Ok(bundled)
     }
+}
+
+fn file_error(path: &Path) -> impl Fn(io::Error) -> Error {
+    move |source: io::Error| Error::File { path: path.to_owned(), source }
+}
+
+fn count_kind(kind: Kind, chains: &[(Place, String)]) -> usize {
+    chains.iter().filter(|(place, _)| place.kind == kind).count()
 }
 
 /// Returns what to write, each with its ref. A name that a run and a thread share means both.

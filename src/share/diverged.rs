@@ -60,12 +60,13 @@ impl Diverged {
 
 /// Returns true if the first entries differ and are signed by different keys.
 pub(super) fn are_by_two(store: &Store, one: Oid, other: Oid) -> bool {
-    let begun = |head: Oid| {
-        let first = history::first(store, head)?;
-        let entry = chain::decode(store, first).ok()?;
-        Some((first, sign::signer(&entry.payload, entry.signature.as_deref()).ok()?))
-    };
-    matches!((begun(one), begun(other)), (Some(one), Some(other)) if one.0 != other.0 && one.1 != other.1)
+    matches!((read_beginning(one, store), read_beginning(other, store)), (Some(one), Some(other)) if one.0 != other.0 && one.1 != other.1)
+}
+
+fn read_beginning(head: Oid, store: &Store) -> Option<(Oid, String)> {
+    let first = history::first(store, head)?;
+    let entry = chain::decode(store, first).ok()?;
+    Some((first, sign::signer(&entry.payload, entry.signature.as_deref()).ok()?))
 }
 
 impl fmt::Display for Diverged {

@@ -227,11 +227,14 @@ fn missed(
 ) -> Result<Error, AnyError> {
     let (record, logged_places) = compare_refs(store, request, listing, have)?;
     let mut vanished = record.vanished(store, &logged_places)?.into_iter();
-    let is_meant = |place: &Place| !place.kind.is_of_key() && place.name == name && request.takes(place);
-    Ok(match vanished.find(|vanished| is_meant(&vanished.place)) {
-        Some(vanished) => Error::Vanished(vanished.into()),
-        None => Error::Unknown(name.to_owned(), request.remote.name.clone()),
-    })
+    Ok(
+        match vanished.find(|vanished| {
+            !vanished.place.kind.is_of_key() && vanished.place.name == name && request.takes(&vanished.place)
+        }) {
+            Some(vanished) => Error::Vanished(vanished.into()),
+            None => Error::Unknown(name.to_owned(), request.remote.name.clone()),
+        },
+    )
 }
 
 /// Moves our ref. After a lost race, compares with the winner's object.
@@ -306,12 +309,12 @@ impl Listing {
     ) -> Result<Wanted, AnyError> {
         // Logs are fetched whole, with the chains fetched before, so that they do not name more
         // than is here.
-        let is_wanted = |place: &Place| {
+        let places = self.places.iter().filter(|(place, _)| {
             let is_asked = request.takes(place) && is_asked(place, request.selected_names(), request.transcripts);
             let is_searched = unshown && place.kind == Kind::Archive && request.takes(place);
             is_asked || is_searched || (place.kind.is_chain() && was_fetched(place))
-        };
-        let places: Vec<_> = self.places.iter().filter(|(place, _)| is_wanted(place)).collect();
+        });
+        let places: Vec<_> = places.collect();
         if places.len() > MOST_REFS {
             return Err(Error::TooMany(places.len()).into());
         }

@@ -7,7 +7,7 @@ use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 
 use super::own_logs::{self, Overtaken};
-use super::push::{Error, Moved, Request, list_refs};
+use super::push::{Error, Moved, Request, list_refs, moving};
 use super::rival::RemoteRefs;
 use super::{Kind, Place, transcripts};
 
@@ -20,8 +20,7 @@ pub(super) fn hand_over(
     key: Option<&str>,
 ) -> Result<Option<BTreeMap<Place, Oid>>, AnyError> {
     let RemoteRefs { store, reach, url, .. } = *there;
-    let moving = || moves.iter().filter(|moved| moved.status.moves());
-    let specs: Vec<Spec> = moving()
+    let specs: Vec<Spec> = moving(moves)
         .map(|moved| Spec {
             oid: moved.new,
             to: moved.to.clone(),
@@ -46,7 +45,7 @@ pub(super) fn hand_over(
         });
     }
     let has = has?;
-    for moved in moving() {
+    for moved in moving(moves) {
         let found = has.get(&moved.place).copied();
         // Drivers may add transcripts at any time.
         let grows = moved.place.kind == Kind::Transcripts && found.is_some();

@@ -72,11 +72,11 @@ pub(super) fn overtaken(
     has: &BTreeMap<Place, Oid>,
 ) -> Option<Overtaken> {
     let logs = || moves.iter().filter(|moved| is_log_of(&moved.place, key) && moved.status.moves());
-    let is_moved = |moved: &Moved| {
+    let is_moved = logs().any(|moved| {
         let found = has.get(&moved.place).copied();
         found != moved.old && found != Some(moved.new)
-    };
-    if logs().any(is_moved) {
+    });
+    if is_moved {
         return Some(Overtaken::Moved);
     }
     answers
@@ -119,16 +119,19 @@ pub(super) fn began_beside(key: &str, Delivered { pushed, before, after }: &Deli
 
 /// Replaces the status of logs that were folded.
 pub(super) fn replace(pushed: &mut Pushed, folded: Pushed) {
-    let is_log = |moved: &Moved| moved.place.kind == Kind::Log;
     let began: BTreeSet<Place> =
-        pushed.moved.iter().filter(|moved| is_log(moved)).map(|moved| moved.place.clone()).collect();
-    pushed.moved.retain(|moved| !is_log(moved));
+        pushed.moved.iter().filter(|moved| is_log_ref(moved)).map(|moved| moved.place.clone()).collect();
+    pushed.moved.retain(|moved| !is_log_ref(moved));
     pushed.moved.extend(
         folded
             .moved
             .into_iter()
-            .filter(|moved| is_log(moved) && !(moved.status == Status::Folded && began.contains(&moved.place))),
+            .filter(|moved| is_log_ref(moved) && !(moved.status == Status::Folded && began.contains(&moved.place))),
     );
+}
+
+fn is_log_ref(moved: &Moved) -> bool {
+    moved.place.kind == Kind::Log
 }
 
 /// Returns the status of folded logs.

@@ -43,13 +43,17 @@ pub(super) fn is_asked(place: &Place, names: Option<&[String]>, transcripts: boo
 
 /// Returns the first name that is not the name of one of these runs and threads.
 pub(super) fn unknown<'n>(names: &'n [String], among: &[&Place]) -> Option<&'n String> {
-    let is_chain = |place: &Place, name: &str| is_called(place, name) && place.kind.is_chain();
-    names.iter().find(|name| !among.iter().any(|place| is_chain(place, name)))
+    names.iter().find(|name| !among.iter().any(|place| is_called(place, name) && place.kind.is_chain()))
 }
 
 /// Returns true for threads, for their time stamps, and for the logs that name them.
 pub(super) fn goes_with_threads(place: &Place) -> bool {
     matches!(place.kind, Kind::Thread | Kind::ThreadStamps | Kind::Log)
+}
+
+/// Returns true if git accepts this part of a branch name, as far as dots and dashes go.
+fn is_branch_part(part: &str) -> bool {
+    !(part.is_empty() || part.starts_with(['.', '-']) || part.ends_with('.'))
 }
 
 /// The folder of the remote's refs for shared data.
@@ -60,9 +64,8 @@ impl Space {
     /// Returns `refs/handoff/`, or branches below a prefix for a host that accepts branches only.
     pub fn new(branches: Option<&str>) -> Option<Self> {
         let Some(prefix) = branches else { return Some(Self(REFS.into())) };
-        let part = |part: &str| !(part.is_empty() || part.starts_with(['.', '-']) || part.ends_with('.'));
         let good = prefix.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.'))
-            && prefix.split('/').all(part);
+            && prefix.split('/').all(is_branch_part);
         let good = good
             && !prefix.contains("..")
             && !prefix

@@ -91,8 +91,7 @@ impl<'a> Plan<'a> {
         (self.pushed.others, self.diverged) = (others, refused);
         // Transcripts and time stamps are left out with their run or thread.
         let others = &self.pushed.others;
-        let stays = |place: &Place| others.iter().any(|other| place.belongs_to(&other.place));
-        self.pushed.moved.retain(|moved| !stays(&moved.place));
+        self.pushed.moved.retain(|moved| !others.iter().any(|other| moved.place.belongs_to(&other.place)));
         !self.pushed.others.is_empty()
     }
 

@@ -332,6 +332,11 @@ pub(super) struct Delivered {
     pub(super) after: BTreeMap<Place, Oid>,
 }
 
+/// Returns the changes that push something.
+pub(super) fn moving(moves: &[Moved]) -> impl Iterator<Item = &Moved> {
+    moves.iter().filter(|moved| moved.status.moves())
+}
+
 /// Returns the remote's refs in its folder, without invalid names.
 pub(super) fn list_refs(
     store: &Store,

@@ -132,8 +132,7 @@ impl RemoteRefs<'_> {
         if !here {
             return (None, None);
         }
-        let goes_on = |from, to| history::continues(self.store, from, to);
-        match (goes_on(theirs, ours), goes_on(ours, theirs)) {
+        match (history::continues(self.store, theirs, ours), history::continues(self.store, ours, theirs)) {
             (Ok(true), _) => (Some(Status::Updated), None),
             (_, Ok(true)) => (Some(Status::Behind), refuses(place, self.store, Some(ours), theirs).err()),
             // Two runs or threads of one name need a person's decision, even if the other is

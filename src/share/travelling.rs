@@ -52,17 +52,15 @@ impl SharedLog {
     pub(super) fn lacks(&self, about: &Subject, events: &[Dated]) -> Vec<Dated> {
         let recorded = self.statements_about(about);
         let (known, all) = (statements(recorded), statements(events));
-        let is_lacking = |event: &Event| match event {
+        let records = events.iter().filter(|dated| match &dated.event {
             Event::LogRecorded(new) => !records(recorded).any(|known| known.covers(new)),
             _ => false,
-        };
-        let records = events.iter().filter(|dated| is_lacking(&dated.event));
+        });
         // The last statement counts, so the order must be kept.
         let is_prefix = known.len() <= all.len() && known.iter().zip(&all).all(|(one, other)| one.event == other.event);
         let more = if is_prefix { &all[known.len()..] } else { &all[..] };
         // A later statement of the key, from another clone, stands.
-        let is_own = |dated: &Dated| all.iter().any(|own| own.event == dated.event);
-        let later: Vec<_> = known.iter().filter(|dated| !is_own(dated)).collect();
+        let later: Vec<_> = known.iter().filter(|dated| !all.iter().any(|own| own.event == dated.event)).collect();
         let is_overtaken =
             |new: &&&Dated| later.iter().any(|known| known.at > new.at && is_of_same(&known.event, &new.event));
         records.chain(more.iter().copied().filter(|new| !is_overtaken(&new))).cloned().collect()
@@ -80,8 +78,12 @@ impl SharedLog {
         };
         let Ok(read) = chain::read(store, &place.below(format::REFS)) else { return true };
         let links = read.map_or_else(Vec::new, |(_, links)| links);
-        let at = |seq: u64| usize::try_from(seq).ok().and_then(|at| links.get(at));
-        known().any(|known| at(known.last_seq).is_some_and(|link| link.hash != known.last))
+        known().any(|known| {
+            usize::try_from(known.last_seq)
+                .ok()
+                .and_then(|at| links.get(at))
+                .is_some_and(|link| link.hash != known.last)
+        })
     }
 
     /// Returns the statements of another log of the key that this one lacks, or `None` if this one

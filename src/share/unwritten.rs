@@ -94,14 +94,17 @@ impl Repository {
     /// Returns the value of `handoff.signingKey` for a key whose file is where one would look: the
     /// repository's own, or one in `~/.ssh`.
     pub fn find_key(&self, fingerprint: &str) -> Option<String> {
-        let is_it = |file: &Path| Signer::from_file(file).is_ok_and(|signer| signer.fingerprint() == fingerprint);
-        if is_it(&self.store.common_dir().join("handoff/signing_key")) {
+        if is_key_file(&self.store.common_dir().join("handoff/signing_key"), fingerprint) {
             return Some(String::new());
         }
         let files = std::fs::read_dir(self.environment.expand(Path::new("~/.ssh"))).ok()?;
         let mut files: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
         files.sort();
         let private = files.iter().filter_map(|file| Some(file.to_str()?.strip_suffix(".pub")?.to_owned()));
-        private.into_iter().find(|file| is_it(&PathBuf::from(format!("{file}.pub"))))
+        private.into_iter().find(|file| is_key_file(&PathBuf::from(format!("{file}.pub")), fingerprint))
     }
+}
+
+fn is_key_file(file: &Path, fingerprint: &str) -> bool {
+    Signer::from_file(file).is_ok_and(|signer| signer.fingerprint() == fingerprint)
 }

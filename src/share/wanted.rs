@@ -58,8 +58,10 @@ impl Outgoing {
         }
         let all = request.selection == Selection::All;
         ours.retain(|place, _| is_asked(place, request.selection.names(), request.transcripts));
-        let is_archived = |place: &Place| all && !stored.contains_key(place);
-        Ok(ours.into_iter().map(|(place, ours)| Self { is_archived: is_archived(&place), place, ours }).collect())
+        Ok(ours
+            .into_iter()
+            .map(|(place, ours)| Self { is_archived: (all && !stored.contains_key(&place)), place, ours })
+            .collect())
     }
 
     /// Returns the object to push. For time stamps, it includes those that the remote already has,

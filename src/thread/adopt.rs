@@ -65,8 +65,10 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<AdoptedCheckpoint, An
     let candidate = gate::Candidate { objects, checkpoint, trail };
     let terms = Terms { elsewhere: true, ..Terms::new(writer.clock.now()) };
     let passed = gate::pass(&candidate, &writer.store, &request.options, request.accept_packet, terms)?;
-    let plan = || Plan::new(&writer.store, &found.quarantine, found.checkpoint.content());
-    let plan = request.checkout.then(plan).transpose()?;
+    let plan = request
+        .checkout
+        .then(|| Plan::new(&writer.store, &found.quarantine, found.checkpoint.content()))
+        .transpose()?;
     let nonces = Nonces::lock(&writer.store).map_err(Error::Nonce)?;
     // The chains are the record; the files also cover deleted threads.
     if nonces.is_used(&descriptor.nonce).map_err(Error::Nonce)?

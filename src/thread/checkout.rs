@@ -78,15 +78,15 @@ impl<'q> Plan<'q> {
         for path in &self.writes {
             let path = path_of(path);
             let added = differences.get(path.as_os_str().as_encoded_bytes()) == Some(&b'A');
-            let folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
-            let blocked = |folder: &Path| {
+            let mut folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+            let is_blocked = folders.any(|folder| {
                 let here = fs::symlink_metadata(self.snapshot.root().join(folder));
                 let is_no_folder = here.is_ok_and(|meta| !meta.is_dir()) && !removals.contains(folder);
                 is_no_folder || self.snapshot.nested.iter().any(|nested| path_of(nested) == folder)
-            };
+            });
             // Ignored files are in no tree, but belong to the user.
             let occupied = added && self.is_taken(&path, &removals);
-            if occupied || folders.into_iter().any(blocked) {
+            if occupied || is_blocked {
                 conflicts.push(path);
             }
         }

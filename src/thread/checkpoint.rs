@@ -166,9 +166,12 @@ impl Repository {
     fn save_worktree(&self) -> Result<(Worktree, [Vec<String>; 2]), AnyError> {
         let saved = worktree::save(&self.store, self.config.max_product_size, &self.gate())?;
         self.keep(saved.guard);
-        let names = |paths: Vec<PathBuf>| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-        Ok((saved.worktree, [names(saved.linked), names(saved.too_large)]))
+        Ok((saved.worktree, [to_names(&saved.linked), to_names(&saved.too_large)]))
     }
+}
+
+fn to_names(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
 }
 
 /// Verifies a run that is to be tied to a checkpoint.

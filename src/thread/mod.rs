@@ -164,11 +164,14 @@ pub(crate) fn explain_lost_race(thread: &ThreadId, error: AnyError) -> AnyError 
 
 /// Returns the edits after which a tree has exactly this content.
 fn edits(content: &Content) -> Vec<(String, Edit)> {
-    let blob = |product: Product| Edit::Blob(product.oid);
     let worktree = content.worktree.as_ref().map(|worktree| Edit::Tree(worktree.tree));
-    [(STATE, Some(blob(content.state))), (PACKET, content.packet.map(blob)), (WORKTREE, worktree)]
+    [(STATE, Some(blob_edit(content.state))), (PACKET, content.packet.map(blob_edit)), (WORKTREE, worktree)]
         .map(|(path, edit)| (path.to_owned(), edit.unwrap_or(Edit::Remove)))
         .into()
+}
+
+fn blob_edit(product: Product) -> Edit {
+    Edit::Blob(product.oid)
 }
 
 /// Writes an entry without moving the ref: after the verified head, or as the first one.

@@ -25,10 +25,6 @@ impl Nonces {
         let folder = store.common_dir().join("handoff");
         let (locks, dir) = (folder.join("locks"), folder.join("nonces"));
         let path = locks.join("@adopt");
-        let at = |path: &Path| {
-            let path = path.to_owned();
-            move |error| Error(path, error)
-        };
         fs::create_dir_all(&locks).map_err(at(&locks))?;
         let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let lock = options.map_err(at(&path))?;
@@ -64,6 +60,11 @@ impl Nonces {
     fn used(&self, nonce: &str) -> PathBuf {
         self.dir.join(Digest::of(nonce.as_bytes()).hex())
     }
+}
+
+fn at(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+    let path = path.to_owned();
+    move |error| Error(path, error)
 }
 
 /// A nonce could not be looked up or noted.

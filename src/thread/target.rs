@@ -49,15 +49,14 @@ impl ThreadTarget {
     }
 
     fn look_up(store: &Store, text: &str) -> Result<Option<Self>, AnyError> {
-        let at = |thread: ThreadId, reference: String, tip: Oid| Self { thread, reference, tip, checkpoint: None };
         if let Ok(thread) = ThreadId::parse(text) {
             let found = located(store, &Place::of_thread(&thread), None)?;
-            return Ok(found.map(|(name, tip)| at(thread, name, tip)));
+            return Ok(found.map(|(name, tip)| without_checkpoint(thread, name, tip)));
         }
         let Some((remote, id)) = text.rsplit_once('/') else { return Ok(None) };
         let Ok(thread) = ThreadId::parse(id) else { return Ok(None) };
         let found = located(store, &Place::of_thread(&thread), Some(remote))?;
-        Ok(found.map(|(name, tip)| at(thread, name, tip)))
+        Ok(found.map(|(name, tip)| without_checkpoint(thread, name, tip)))
     }
 
     /// Returns a thread of this repository.
@@ -96,6 +95,10 @@ impl ThreadTarget {
     pub fn sound(&self, store: &Store) -> Result<Verified<ThreadSnapshot>, AnyError> {
         Ok(verified_thread(store, &self.thread, self.tip, &Options::default())?)
     }
+}
+
+fn without_checkpoint(thread: ThreadId, reference: String, tip: Oid) -> ThreadTarget {
+    ThreadTarget { thread, reference, tip, checkpoint: None }
 }
 
 fn unknown(store: &Store, text: &str) -> Result<Error, AnyError> {

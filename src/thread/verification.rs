@@ -44,15 +44,7 @@ impl Repository {
         warn: &mut dyn FnMut(&str),
     ) -> Result<ThreadsToVerify<'_>, AnyError> {
         let options = self.options(trust, warn).map_err(Error::Trust)?;
-        let find = |name: &str| ThreadTarget::find(&self.store, name).map(|target| (target.thread, target.reference));
         let logs = Logs::read(&self.store)?;
-        let fetched = |name: &str| {
-            let (remote, id) = name.rsplit_once('/')?;
-            let thread = ThreadId::parse(id).ok()?;
-            let reference = logs.fetched_place(remote, &Place::of_thread(&thread))?;
-            Some((thread, reference))
-        };
-        let gone = |name: &str| ThreadId::parse(name).map(own).ok().or_else(|| fetched(name));
         let mut vanished = Vec::new();
         let targets = match which {
             Which::All => {
@@ -65,12 +57,25 @@ impl Repository {
                 threads.into_iter().map(own).chain(fetched_threads(&self.store)?).collect()
             }
             Which::Named(names) => {
-                let results = names.iter().map(|name| find(name).or_else(|unknown| gone(name).ok_or(unknown)));
+                let results = names.iter().map(|name| {
+                    ThreadTarget::find(&self.store, name).map(|target| (target.thread, target.reference)).or_else(
+                        |unknown| {
+                            ThreadId::parse(name).map(own).ok().or_else(|| fetched_thread(name, &logs)).ok_or(unknown)
+                        },
+                    )
+                });
                 results.collect::<Result<_, _>>()?
             }
         };
         Ok(ThreadsToVerify { repository: self, options, logs, targets, ask: Box::new(no_place), vanished })
     }
+}
+
+fn fetched_thread(name: &str, logs: &Logs) -> Option<(ThreadId, String)> {
+    let (remote, id) = name.rsplit_once('/')?;
+    let thread = ThreadId::parse(id).ok()?;
+    let reference = logs.fetched_place(remote, &Place::of_thread(&thread))?;
+    Some((thread, reference))
 }
 
 /// Returns a thread with its own ref.

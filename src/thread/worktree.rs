@@ -82,9 +82,12 @@ pub fn save(store: &Store, limit: u64, gate: &Gate) -> Result<Saved, Error> {
         let known = store.git().args(["rev-parse", "--verify", "--quiet", "HEAD^{tree}"]).line();
         quarantine.promote(snapshot.tree, known.ok().and_then(|tree| tree.parse().ok()))?
     };
-    let paths = |names: &[Vec<u8>]| names.iter().map(|path| path_of(path)).collect();
-    let (linked, too_large) = (paths(&snapshot.linked), paths(&snapshot.too_large));
+    let (linked, too_large) = (to_paths(&snapshot.linked), to_paths(&snapshot.too_large));
     Ok(Saved { worktree: Worktree { tree: snapshot.tree, ignored }, guard, linked, too_large })
+}
+
+fn to_paths(names: &[Vec<u8>]) -> Vec<PathBuf> {
+    names.iter().map(|path| path_of(path)).collect()
 }
 
 impl<'q> Snapshot<'q> {
@@ -266,15 +269,18 @@ impl<'q> Snapshot<'q> {
         if records(&listed).count() > MOST_IGNORED {
             listed = list(&["--directory"])?;
         }
-        let path = |record: &[u8]| String::from_utf8_lossy(record).into_owned();
-        let mut ignored: Vec<Ignored> = records(&listed).map(|record| Ignored { path: path(record) }).collect();
+        let mut ignored: Vec<Ignored> = records(&listed).map(|record| Ignored { path: to_text(record) }).collect();
         if ignored.len() > MOST_IGNORED {
             return Err(Error::TooManyIgnored);
         }
-        ignored.extend(self.too_large.iter().map(|name| Ignored { path: path(name) }));
+        ignored.extend(self.too_large.iter().map(|name| Ignored { path: to_text(name) }));
         ignored.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(ignored)
     }
+}
+
+fn to_text(record: &[u8]) -> String {
+    String::from_utf8_lossy(record).into_owned()
 }
 
 /// Returns the worktrees of the repository that are nested in one of them, relative to its top.
@@ -321,12 +327,13 @@ fn literal(path: &[u8]) -> OsString {
 ///
 /// They are escaped patterns, because `git add` refuses an ignored literal path.
 fn left_out(path: &[u8]) -> Vec<u8> {
-    let is_special = |at: usize, byte: u8| at == 0 || matches!(byte, b'*' | b'?' | b'[' | b'\\');
-    let pattern: Vec<u8> = path
-        .iter()
-        .enumerate()
-        .flat_map(|(at, &byte)| if is_special(at, byte) { vec![b'\\', byte] } else { vec![byte] })
-        .collect();
+    let pattern: Vec<u8> =
+        path.iter()
+            .enumerate()
+            .flat_map(|(at, &byte)| {
+                if at == 0 || matches!(byte, b'*' | b'?' | b'[' | b'\\') { vec![b'\\', byte] } else { vec![byte] }
+            })
+            .collect();
     let magic = b":(top,exclude,glob)";
     [&magic[..], &pattern, b"\0", magic, &pattern, b"/**\0"].concat()
 }

@@ -129,8 +129,10 @@ impl Repository {
     /// Returns true if a remaining archived run has this base.
     fn is_base_of_archived(&self, base: Oid) -> bool {
         let runs = target::own_runs(&self.store).unwrap_or_default();
-        let archived = |run: &RunId| refs::is_stored(&self.store, &format::run_ref(run)).is_ok_and(|stored| !stored);
-        runs.iter().any(|run| archived(run) && replaced::base_of(&self.store, run) == Some(base))
+        runs.iter().any(|run| {
+            refs::is_stored(&self.store, &format::run_ref(run)).is_ok_and(|stored| !stored)
+                && replaced::base_of(&self.store, run) == Some(base)
+        })
     }
 
     /// Returns our run with this name, including the remains of an interrupted deletion.

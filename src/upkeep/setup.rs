@@ -216,8 +216,10 @@ impl Repository {
         let pass = needs.pass.iter().filter(|variable| !known.pass_env.contains(variable));
         composer.add_words(&key("passEnv"), pass);
         // An attempt fails if a secret is missing, so only those that are set are named.
-        let is_named = |variable: &str| known.secret_env.iter().any(|secret| secret.name == variable);
-        composer.add_words(&key("secretEnv"), needs.keys.iter().filter(|variable| !is_named(variable)));
+        composer.add_words(
+            &key("secretEnv"),
+            needs.keys.iter().filter(|variable| !known.secret_env.iter().any(|secret| secret.name == **variable)),
+        );
         for path in
             needs.readable.iter().filter(|path| !known.readable.contains(path) && !known.writable.contains(path))
         {
@@ -249,7 +251,6 @@ impl Repository {
         if !is_on_path(environment, name) {
             composer.warn(format!("{name} is not on PATH: install {title} before you run it"));
         }
-        let is_set = |variable: &String| environment.variable(variable).is_some();
         if !needs.has_login() && known.secret_env.is_empty() {
             composer.warn(format!(
                 "{title} has neither a key nor a login here: set {} or log in, and run `git handoff init` again",
@@ -257,7 +258,7 @@ impl Repository {
             ));
         }
         for secret in known.secret_env.iter().filter(|secret| secret.is_from_environment(&secret.name)) {
-            if !is_set(&secret.name) {
+            if !environment.variable(&secret.name).is_some() {
                 composer.warn(format!("`{}` names {}, which is not set: attempts fail", secret.key, secret.name));
             }
         }
@@ -319,10 +320,13 @@ fn left_out(manifest: &str) -> String {
 /// Returns the preset of an agent.
 fn preset(name: &str) -> Result<&'static Preset, Error> {
     PRESETS.get(name).ok_or_else(|| {
-        let known = || PRESETS.keys().map(String::as_str);
-        let nearest = nearest(&name.to_ascii_lowercase(), known()).map(str::to_owned);
-        Error::UnknownAgent { name: name.to_owned(), nearest, known: known().collect::<Vec<_>>().join(", ") }
+        let nearest = nearest(&name.to_ascii_lowercase(), agent_names()).map(str::to_owned);
+        Error::UnknownAgent { name: name.to_owned(), nearest, known: agent_names().collect::<Vec<_>>().join(", ") }
     })
+}
+
+fn agent_names() -> impl Iterator<Item = &'static str> {
+    PRESETS.keys().map(String::as_str)
 }
 
 /// Returns true if no agent, executor, check or protected file is configured.

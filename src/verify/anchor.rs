@@ -242,12 +242,14 @@ impl Known<'_> {
     /// A remote may hold logs of any origin. There, a log of a foreign key does not count for a run
     /// whose key the verifier knows.
     fn reason(&self, log: &Log) -> Option<Reason> {
-        let is_known_run = || self.writers.iter().any(|writer| self.keys.contains(writer));
-        let lies_beside = || self.at.is_some_and(|at| log.lies_beside(at.reference));
-        let is_adjacent = if log.elsewhere { log.is_own() } else { lies_beside() };
+        let is_adjacent =
+            if log.elsewhere { log.is_own() } else { self.at.is_some_and(|at| log.lies_beside(at.reference)) };
         // Other people fill a bundle, as they do a remote.
         let own = log.is_own() && (log.elsewhere || !self.options.alone);
-        self.reason_by_key(log).or_else(|| (is_adjacent && (own || !is_known_run())).then_some(Reason::Beside))
+        self.reason_by_key(log).or_else(|| {
+            (is_adjacent && (own || !self.writers.iter().any(|writer| self.keys.contains(writer))))
+                .then_some(Reason::Beside)
+        })
     }
 
     /// Returns the common answer of some logs.

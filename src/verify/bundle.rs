@@ -82,14 +82,13 @@ impl Bundle {
     /// Opens a bundle of at most `largest` bytes. Git checks every object; no other repository is
     /// touched.
     pub fn open(path: &Path, largest: u64) -> Result<Self, BundleError> {
-        let unreadable = |error| BundleError::Read(path.to_owned(), error);
-        let mut file = File::open(path).map_err(unreadable)?;
-        let size = file.metadata().map_err(unreadable)?.len();
+        let mut file = File::open(path).map_err(unreadable(path))?;
+        let size = file.metadata().map_err(unreadable(path))?.len();
         if size > largest {
             return Err(BundleError::TooLarge(path.to_owned(), largest));
         }
         let mut start = Vec::new();
-        (&mut file).take(LONGEST_HEAD).read_to_end(&mut start).map_err(unreadable)?;
+        (&mut file).take(LONGEST_HEAD).read_to_end(&mut start).map_err(unreadable(path))?;
         let head = bundle_head(&start).ok_or_else(|| BundleError::NotABundle(path.to_owned()))?;
         drop(start);
         if head.refs.len() > MOST_REFS {
@@ -106,14 +105,14 @@ impl Bundle {
             return Err(BundleError::Incomplete(path.to_owned(), head.prerequisites.len()));
         }
         let pack = head.length as u64;
-        file.seek(io::SeekFrom::Start(pack)).map_err(unreadable)?;
+        file.seek(io::SeekFrom::Start(pack)).map_err(unreadable(path))?;
         let scratch = ScratchRepo::new(&head.object_format)?.partial_if(is_filtered)?;
         let hash_length = scratch.store().hash_kind().len_in_bytes();
         let most = bounds::unpacked(size.saturating_sub(pack));
-        if !unpacked_size::fits(BufReader::new(&file), hash_length, most).map_err(unreadable)? {
+        if !unpacked_size::fits(BufReader::new(&file), hash_length, most).map_err(unreadable(path))? {
             return Err(BundleError::Unpacked(path.to_owned(), most));
         }
-        file.seek(io::SeekFrom::Start(pack)).map_err(unreadable)?;
+        file.seek(io::SeekFrom::Start(pack)).map_err(unreadable(path))?;
         let call = scratch.store().git().frugal().config("transfer.fsckObjects=true").stdin(file);
         let call = call.largest_file(largest);
         let check = format!(
@@ -229,6 +228,10 @@ impl Bundle {
         }
         Ok(())
     }
+}
+
+fn unreadable(path: &Path) -> impl Fn(io::Error) -> BundleError {
+    move |error| BundleError::Read(path.to_owned(), error)
 }
 
 /// Returns true for the ref of the protected files of a run's base.

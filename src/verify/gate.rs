@@ -99,12 +99,11 @@ impl Gate<'_> {
         let strangers = evidence.signature.signers.iter().filter(|signer| !signer.trusted);
         let strangers = strangers.map(|signer| signer.fingerprint.clone()).collect();
         let mut cautions = Vec::new();
-        let of = |standing| anchor.anchored.iter().any(|one| one.standing == standing);
         let logged = anchor.anchored.first().is_some_and(|local| local.standing == Standing::Holds);
         if anchor.is_missing() && logged {
             // A run that did not reach an external anchor yet is as good as before the anchor
             // existed.
-            if whole || of(Standing::Unreachable) {
+            if whole || anchor.anchored.iter().any(|one| one.standing == Standing::Unreachable) {
                 cautions.push(format!("the run {:?} is not anchored outside: {}", run.as_str(), anchor.verdict.detail));
             }
             anchor.verdict = Verdict::ok(anchor.verdict.detail);

@@ -175,7 +175,6 @@ fn signed(commits: &[String]) -> Result<(Decoded, String), String> {
 
 /// Returns the source if the evidence shows that the product comes from where its name says.
 fn shows(evidence: &Result<Option<Read>, Invalid>, name: &str, import: &Import) -> Result<Source, Invalid> {
-    let differs = |why: &str| Invalid::Differs(why.to_owned());
     let read = evidence.as_ref().map_err(Clone::clone)?;
     let read = read.as_ref().ok_or_else(|| differs("its evidence is not valid"))?;
     let (from, key) = parse_name(name).ok_or_else(|| differs("its name is not that of a product"))?;
@@ -191,6 +190,10 @@ fn shows(evidence: &Result<Option<Read>, Invalid>, name: &str, import: &Import) 
         _ => Err("its evidence is of something else".to_owned()),
     };
     result.map_err(Invalid::Differs)
+}
+
+fn differs(why: &str) -> Invalid {
+    Invalid::Differs(why.to_owned())
 }
 
 struct ExpectedProduct<'a> {

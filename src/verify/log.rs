@@ -77,8 +77,7 @@ impl Log {
     /// Returns true if the log lies beside the ref of a run or thread: both belong to this
     /// repository, or to one remote.
     pub(super) fn lies_beside(&self, reference: &str) -> bool {
-        let folder = |name: &str| name.rmatch_indices('/').nth(1).map(|(at, _)| name[..at].to_owned());
-        !self.elsewhere && folder(&self.name) == folder(reference)
+        !self.elsewhere && folder_of(&self.name) == folder_of(reference)
     }
 
     /// Adds the entries while they are sound.
@@ -151,6 +150,10 @@ impl Log {
         }
         Ok(())
     }
+}
+
+fn folder_of(name: &str) -> Option<String> {
+    name.rmatch_indices('/').nth(1).map(|(at, _)| name[..at].to_owned())
 }
 
 /// Checks that an entry is signed by the log's key and follows the one before.

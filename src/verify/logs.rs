@@ -31,15 +31,14 @@ impl Logs {
     }
 
     fn read_below(store: &Store, folders: &[&str]) -> Result<Self, Error> {
-        let is_log = |name: &str| name.starts_with(format::LOG_REFS) || name.contains("/logs/");
         let mut logs = Vec::new();
         let lazy = history::is_lazy(store);
         for folder in folders {
             let found = refs::list(store, folder).map_err(Error::Refs)?;
             let unreadable = refs::unreadable(store, folder, &found).map_err(Error::Refs)?;
-            let found = found.into_iter().filter(|(name, _)| is_log(name));
+            let found = found.into_iter().filter(|(name, _)| is_log_name(name));
             logs.extend(found.map(|(name, tip)| Log::read(store, name, tip, lazy)));
-            let unreadable = unreadable.into_iter().filter(|name| is_log(name));
+            let unreadable = unreadable.into_iter().filter(|name| is_log_name(name));
             logs.extend(unreadable.map(|name| Log::unreadable(name, "its ref cannot be read".to_owned())));
         }
         Ok(Self { logs })
@@ -171,8 +170,10 @@ impl Logs {
         let Error::NoSuchRun(reference_name) = error else {
             return error;
         };
-        let is_ours = |log: &Log| reference.starts_with(format::RUN_REFS) && Some(log.fingerprint.as_str()) == own_key;
-        let mut ours = self.logs.iter().filter(|log| log.lies_beside(reference) || is_ours(log));
+        let mut ours = self.logs.iter().filter(|log| {
+            log.lies_beside(reference)
+                || (reference.starts_with(format::RUN_REFS) && Some(log.fingerprint.as_str()) == own_key)
+        });
         match ours.find(|log| log.runs.contains_key(run)) {
             Some(log) => Error::Vanished { reference: reference_name, log: log.name.clone() },
             None => Error::NoSuchRun(reference_name),
@@ -187,4 +188,8 @@ impl Logs {
             None => error,
         }
     }
+}
+
+fn is_log_name(name: &str) -> bool {
+    name.starts_with(format::LOG_REFS) || name.contains("/logs/")
 }

@@ -127,7 +127,6 @@ impl Dispatch<'_> {
     fn check(&self, objects: &Objects, lazy: bool) -> Result<Manifest, Problem> {
         let Self { fired, item, pipeline } = *self;
         let bytes = objects.read_product(&fired.manifest, lazy, bounds::MANIFEST).map_err(Problem::Fault)?;
-        let wrong = |code: Code, why: String| Problem::Wrong(code, cut(why));
         let manifest = Manifest::parse(&bytes).map_err(|e| wrong(Code::ManifestInvalid, e.to_string()))?;
         if let Some(item) = item {
             against_plan(&manifest, item)
@@ -138,6 +137,10 @@ impl Dispatch<'_> {
         }
         Ok(manifest)
     }
+}
+
+fn wrong(code: Code, why: String) -> Problem {
+    Problem::Wrong(code, cut(why))
 }
 
 enum Problem {

@@ -221,13 +221,10 @@ pub(super) fn map_objects<T: Sync, R: Send>(
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
     let run = |chunk: &[T]| {
         let objects = Objects { shared: true, ..Objects::new(store) };
-        let work = |item| {
-            let done = work(&objects, item);
-            objects.turn.take();
-            done
-        };
         // Newest first, in the order of packs.
-        let mut done: Vec<R> = chunk.iter().rev().map(work).collect();
+        let newest_first = chunk.iter().rev();
+        let mut done: Vec<R> =
+            newest_first.map(|item| work(&objects, item)).inspect(|_| drop(objects.turn.take())).collect();
         done.reverse();
         done
     };

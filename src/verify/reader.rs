@@ -159,8 +159,9 @@ impl Walking {
                 Extent::ToFirstEntry | Extent::After(_) => {
                     let entry = codec::decode(&raw);
                     let is_unfinished = entry.as_ref().is_ok_and(|decoded| decoded.entry.prev.is_some());
-                    let is_known = |parent: &Oid| matches!(self.walk.back, Extent::After(known) if known == *parent);
-                    self.next = parent.filter(|parent| is_unfinished && !is_known(parent));
+                    self.next = parent.filter(|parent| {
+                        is_unfinished && !matches!(self.walk.back, Extent::After(known) if known == *parent)
+                    });
                     decoded.push(entry);
                 }
                 Extent::ToRoot { .. } => {

@@ -269,22 +269,23 @@ impl std::str::FromStr for Guarantee {
 }
 
 fn checks<'r>(rows: impl Iterator<Item = &'r Row>) -> Map<String, Value> {
-    let check = |row: &Row| {
-        let ok: Value = match row.state {
-            State::Ok => true.into(),
-            State::Failed => false.into(),
-            State::NotApplicable => "n/a".into(),
-        };
-        let mut check = json!({ "ok": ok, "detail": row.detail });
-        if !row.codes.is_empty() {
-            check["codes"] = row.codes.iter().map(|code| code.word()).collect();
-        }
-        if !row.findings.is_empty() {
-            check["findings"] = json!(row.findings);
-        }
-        check
+    rows.map(|row| (row.name.to_owned(), check_value(row))).collect()
+}
+
+fn check_value(row: &Row) -> Value {
+    let ok: Value = match row.state {
+        State::Ok => true.into(),
+        State::Failed => false.into(),
+        State::NotApplicable => "n/a".into(),
     };
-    rows.map(|row| (row.name.to_owned(), check(row))).collect()
+    let mut check = json!({ "ok": ok, "detail": row.detail });
+    if !row.codes.is_empty() {
+        check["codes"] = row.codes.iter().map(|code| code.word()).collect();
+    }
+    if !row.findings.is_empty() {
+        check["findings"] = json!(row.findings);
+    }
+    check
 }
 
 /// Returns the first line of a report, with its headline.

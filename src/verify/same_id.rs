@@ -162,8 +162,7 @@ impl Known<'_> {
     }
 
     pub(super) fn conflict(&self, other: &OtherRun) -> String {
-        let begins = |first: Option<Digest>| first.map_or_else(String::new, |first| format!(" began with {first}"));
-        let (theirs, ours) = (begins(other.first), begins(self.first));
+        let (theirs, ours) = (describe_beginning(other.first), describe_beginning(self.first));
         let this = self.signer.unwrap_or("an unknown key");
         let named_by = match other.named_by.as_str() {
             "" => "it".to_owned(),
@@ -173,6 +172,10 @@ impl Known<'_> {
         };
         format!("{named_by} holds another run by this name: that of {}{theirs}; that of {this}{ours}", other.whose())
     }
+}
+
+fn describe_beginning(first: Option<Digest>) -> String {
+    first.map_or_else(String::new, |first| format!(" began with {first}"))
 }
 
 /// Returns true if the verifier chose one run by its signer or base.

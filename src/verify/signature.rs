@@ -278,8 +278,10 @@ impl Judged {
 
     fn admit(&mut self, one: &Signed<'_>, by: &str) {
         let mut admit = |key: &str, role: Role| {
-            let new = || Admission { by: by.to_owned(), entry: one.seq, roles: Vec::new() };
-            let roles = &mut self.admissions.entry(key.to_owned()).or_insert_with(new).roles;
+            let admission = self.admissions.entry(key.to_owned());
+            let roles = &mut admission
+                .or_insert_with(|| Admission { by: by.to_owned(), entry: one.seq, roles: Vec::new() })
+                .roles;
             if !roles.contains(&role) {
                 roles.push(role);
             }

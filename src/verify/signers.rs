@@ -156,11 +156,11 @@ impl Signers {
         let grants = grants.filter(|grant| principal.is_none_or(|principal| is_listed(&grant.principal, principal)));
         let grants: Vec<&Grant> = grants.collect();
         // Git asks `ssh-keygen` about the second that the commit names.
-        let valid = |grant: &&Grant| {
+        let valid = grants.iter().copied().find(|grant| {
             let (after, before) = (grant.after.map(Moment::seconds), grant.before.map(Moment::seconds));
             after.is_none_or(|after| at.seconds() >= after) && before.is_none_or(|before| at.seconds() <= before)
-        };
-        match (grants.iter().copied().find(valid), grants.first()) {
+        });
+        match (valid, grants.first()) {
             (Some(grant), _) => KeyStanding::Trusted(&grant.principal),
             (None, Some(grant)) => KeyStanding::Outside(&grant.principal),
             (None, None) => KeyStanding::Unknown,

@@ -58,19 +58,19 @@ pub(super) fn parse(repository: &Repository, text: &str) -> Result<Asked, AnyErr
 
 /// Returns the commits of `A..B`, oldest first. A missing side means `HEAD`.
 pub(super) fn range(store: &Store, text: &str) -> Result<Vec<Oid>, AnyError> {
-    let no_commit = |name: &str| Error::NoCommit(name.to_owned());
     let (from, to) = text.split_once("..").ok_or_else(|| Error::NoRange(text.to_owned()))?;
     if to.starts_with('.') {
         return Err(Error::NoRange(text.to_owned()).into());
     }
-    let end = |revision: &str| -> Result<Oid, AnyError> {
-        let revision = if revision.is_empty() { "HEAD" } else { revision };
-        Ok(commit(store, revision)?.ok_or_else(|| no_commit(revision))?)
-    };
-    let (from, to) = (end(from)?, end(to)?);
+    let (from, to) = (resolve_end(from, store)?, resolve_end(to, store)?);
     let listed =
         pure(store).args(["rev-list", "--topo-order", "--reverse", &format!("^{from}"), &to.to_string()]).run()?;
     Ok(String::from_utf8_lossy(&listed).lines().filter_map(|line| line.parse().ok()).collect())
+}
+
+fn resolve_end(revision: &str, store: &Store) -> Result<Oid, AnyError> {
+    let revision = if revision.is_empty() { "HEAD" } else { revision };
+    Ok(commit(store, revision)?.ok_or_else(|| Error::NoCommit(revision.to_owned()))?)
 }
 
 /// Resolves a revision to a commit, or returns `None`.

@@ -372,8 +372,10 @@ impl Origin {
 impl Patch {
     /// Returns true if both are the same item, possibly in two copies of the run.
     pub(super) fn is(&self, other: &Self) -> bool {
-        let run = |patch: &Self| (patch.record.first, patch.record.at.run.clone());
-        run(self) == run(other) && self.item == other.item && self.product.sha256 == other.product.sha256
+        self.record.first == other.record.first
+            && self.record.at.run == other.record.at.run
+            && self.item == other.item
+            && self.product.sha256 == other.product.sha256
     }
 }
 

@@ -171,12 +171,12 @@ impl Attribution<'_> {
                     None => Vec::new(),
                 };
                 let passed = blamed[place].passed;
-                let same = |last: &&mut Line| {
+                let last = parts.last_mut().filter(|last| {
                     let alike = last.passed == passed
                         && last.origins.iter().zip(&origins).all(|(one, other)| one.patch.is(&other.patch));
                     alike && last.origins.len() == origins.len() && *last.lines.end() + 1 == here
-                };
-                if let Some(last) = parts.last_mut().filter(same) {
+                });
+                if let Some(last) = last {
                     last.lines = *last.lines.start()..=here;
                 } else {
                     let finding = Some(Rc::clone(finding));
@@ -289,10 +289,10 @@ impl Attribution<'_> {
     pub(super) fn stepped(&mut self, patches: &[Patch], placed: Vec<Placed>) -> Vec<(Origin, Oid)> {
         let mut steps = Vec::new();
         for placed in placed.into_iter().filter(|placed| placed.step.changed) {
-            let is = |patch: &&Patch| {
-                patch.record.at.reference == placed.known.at.reference && patch.item == placed.step.item
-            };
-            if let Some(patch) = patches.iter().find(is).cloned() {
+            let patch = patches
+                .iter()
+                .find(|patch| patch.record.at.reference == placed.known.at.reference && patch.item == placed.step.item);
+            if let Some(patch) = patch.cloned() {
                 steps.push((self.origin(patch), placed.step.tree));
             }
         }

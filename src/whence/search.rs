@@ -94,8 +94,9 @@ impl Attribution<'_> {
                 fitting.push((patch.clone(), Rc::clone(diff)));
             }
         }
-        let lines = |diff: &Diff| diff.files.values().map(|file| file.added.len() + file.removed.len()).sum::<usize>();
-        fitting.sort_by_key(|(_, diff)| std::cmp::Reverse(lines(diff)));
+        fitting.sort_by_key(|(_, diff)| {
+            std::cmp::Reverse(diff.files.values().map(|file| file.added.len() + file.removed.len()).sum::<usize>())
+        });
         let patches = fitting.into_iter().take(TOGETHER).map(|(patch, _)| patch);
         let origins =
             self.origins(patches).into_iter().filter(|origin| !matches!(origin.standing, Standing::Barred(_)));

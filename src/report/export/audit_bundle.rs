@@ -174,7 +174,6 @@ fn signed(
         };
         Signature { verdict, signers: Vec::new() }
     };
-    let bad = |why: &str| Signature { verdict: Verdict::failed(why), signers: Vec::new() };
     let Some(RootSignature { algorithm, bytes, key: key_name }) = &bundle.root.signature else {
         return open("the root is not signed".to_owned());
     };
@@ -189,15 +188,19 @@ fn signed(
             let signed = Signed { seq: last.seq, at: last.at, signer: Ok(key), event: None, verified_before: false };
             signature::judge(std::iter::once(signed), Writers::Any, "", options, None).row()
         }
-        _ if bytes.len() != 64 => bad("the signature is not one of ed25519"),
+        _ if bytes.len() != 64 => bad_signature("the signature is not one of ed25519"),
         _ if key_name.is_some_and(|key_name| known.contains_key(key_name)) => {
-            bad("the signature does not match the root")
+            bad_signature("the signature does not match the root")
         }
         _ => open(match key_name {
             Some(key_name) => format!("by {key_name:?}, a key that you do not have"),
             None => "by a key that you do not have".to_owned(),
         }),
     }
+}
+
+fn bad_signature(why: &str) -> Signature {
+    Signature { verdict: Verdict::failed(why), signers: Vec::new() }
 }
 
 /// Compares the root with the verifier's; the bundle's statement about its anchor does not count.

@@ -207,7 +207,6 @@ impl Bom<'_, '_> {
         }
         let model = attempt.claims().and_then(|claims| claims.model.as_deref());
         let products = attempt.result().into_iter().flat_map(|e| &e.products);
-        let output = |key: &ProductKey| json!({ "type": "artifact", "resource": { "ref": product_ref(id, key) } });
         Task {
             bom_ref: task_ref(id, attempt.fired.attempt),
             uid: summary.fired.hash.to_string(),
@@ -215,7 +214,9 @@ impl Bom<'_, '_> {
             task_types: ["other"],
             resource_references: model.map(|model| json!({ "ref": model_ref(model) })).into_iter().collect(),
             inputs: attempt.fired.input_refs.iter().map(|(key, input)| self.input(key.as_str(), input)).collect(),
-            outputs: products.map(|(key, _)| output(key)).collect(),
+            outputs: products
+                .map(|(key, _)| json!({ "type": "artifact", "resource": { "ref": product_ref(id, key) } }))
+                .collect(),
             time_start: Some(summary.started_at),
             time_end: summary.ended_at,
             properties,

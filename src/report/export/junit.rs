@@ -54,11 +54,12 @@ pub(super) fn export(facts: &Facts<'_>) -> String {
 }
 
 fn properties(facts: &Facts<'_>) -> Element {
-    let property = |name: &str, value: &str| {
-        Element::new("property").attribute("name", &format!("handoff.{name}")).attribute("value", value)
-    };
     let properties = Element::new("properties");
     facts.origin.pairs().iter().fold(properties, |all, (name, value)| all.child(property(name, value)))
+}
+
+fn property(name: &str, value: &str) -> Element {
+    Element::new("property").attribute("name", &format!("handoff.{name}")).attribute("value", value)
 }
 
 /// A replaced item counts as skipped, because the run does not depend on its result.

@@ -202,18 +202,18 @@ impl LineRule {
 
 /// Returns true if options contain a word, or an option with a value as one word or as two.
 fn has_word(options: &[&str], word: &str) -> bool {
-    let is_set = |option: &str, value: &str| {
-        let joined = options
-            .iter()
-            .any(|found| found.strip_prefix(option).and_then(|rest| rest.strip_prefix('=')) == Some(value));
-        joined || options.windows(2).any(|pair| pair == [option, value])
-    };
     match word.split_once(' ') {
-        Some((option, value)) => is_set(option, value),
+        Some((option, value)) => is_set_to(option, value, options),
         None => options
             .iter()
             .any(|found| found.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))),
     }
+}
+
+fn is_set_to(option: &str, value: &str, options: &[&str]) -> bool {
+    let joined =
+        options.iter().any(|found| found.strip_prefix(option).and_then(|rest| rest.strip_prefix('=')) == Some(value));
+    joined || options.windows(2).any(|pair| pair == [option, value])
 }
 
 #[cfg(test)]

@@ -53,18 +53,13 @@ impl Read<Vec<SecretEnv>> for Secrets {
             return Ok(names.map(|name| secret(name, SecretSource::Environment)).collect());
         };
         let name = name.trim();
-        let is_name = |name: &str| {
-            !name.is_empty()
-                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-                && !name.starts_with(|c: char| c.is_ascii_digit())
-        };
         let from = from.trim_start();
         let source = match (from.strip_prefix('!'), from.strip_prefix('@')) {
             (Some(line), _) if !line.trim().is_empty() => SecretSource::Command(line.to_owned()),
             (_, Some(file)) if !file.is_empty() => SecretSource::File(file.to_owned()),
             _ => {
                 // The rest may be the secret itself, so it is never shown.
-                let value = if is_name(name) { format!("{name}=...") } else { "...".to_owned() };
+                let value = if is_variable_name(name) { format!("{name}=...") } else { "...".to_owned() };
                 let redacted = Setting { origin: setting.origin.clone(), key: setting.key.clone(), value };
                 return Err(Error::bad(
                     &redacted,
@@ -72,11 +67,17 @@ impl Read<Vec<SecretEnv>> for Secrets {
                 ));
             }
         };
-        if !is_name(name) {
+        if !is_variable_name(name) {
             let redacted =
                 Setting { origin: setting.origin.clone(), key: setting.key.clone(), value: "...".to_owned() };
             return Err(Error::bad(&redacted, "does not begin with the name of a variable"));
         }
         Ok(vec![secret(name, source)])
     }
+}
+
+fn is_variable_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && !name.starts_with(|c: char| c.is_ascii_digit())
 }

@@ -86,8 +86,7 @@ impl Config {
 pub(super) fn is_of_reaching(key: &str) -> bool {
     const SECTIONS: [&str; 7] = ["url.", "http.", "credential.", "protocol.", "ssh.", "safe.", "fetch.fsck."];
     let name = key.rsplit_once('.').map_or(key, |(_, name)| name);
-    let of_remote = || key.starts_with("remote.") && matches!(name, "url" | "pushurl");
     SECTIONS.iter().any(|section| key.starts_with(section))
         || matches!(key, "core.sshcommand" | "core.gitproxy" | "core.askpass")
-        || of_remote()
+        || (key.starts_with("remote.") && matches!(name, "url" | "pushurl"))
 }

@@ -122,7 +122,12 @@ impl AnchorCheck {
 
 /// Returns true if there is an anchor and every anchor has the run.
 fn holds(anchors: &[Anchored]) -> bool {
-    let held = |anchored: &Anchored| anchored.standing == Standing::Holds;
-    let local = |anchored: &Anchored| anchored.kind == LOCAL && anchored.standing == Standing::Missing;
-    anchors.iter().any(held) && anchors.iter().all(|anchored| held(anchored) || local(anchored))
+    anchors.iter().any(is_confirmed)
+        && anchors.iter().all(|anchored| {
+            is_confirmed(anchored) || (anchored.kind == LOCAL && anchored.standing == Standing::Missing)
+        })
+}
+
+fn is_confirmed(anchored: &Anchored) -> bool {
+    anchored.standing == Standing::Holds
 }

@@ -97,10 +97,11 @@ impl Repository {
         let all = names.is_empty();
         let (thread_names, runs): (Vec<String>, Vec<String>) =
             names.into_iter().partition(|name| own.iter().any(|thread| thread.as_str() == name));
-        let is_both = |name: &&String| {
-            RunId::parse(name).is_ok_and(|run| own_runs(&self.store).is_ok_and(|runs| runs.contains(&run)))
-        };
-        let runs: Vec<String> = runs.into_iter().chain(thread_names.iter().filter(is_both).cloned()).collect();
+        // A name may be that of a run and of a thread.
+        let both = thread_names.iter().filter(|name| {
+            RunId::parse(name).is_ok_and(|run| own_runs(&self.store).is_ok_and(|own| own.contains(&run)))
+        });
+        let runs: Vec<String> = runs.into_iter().chain(both.cloned()).collect();
         let sealings = if all || !runs.is_empty() { self.sealings(&runs)? } else { Vec::new() };
         let threads_to_push =
             own.into_iter().filter(|thread| all || thread_names.iter().any(|name| thread.as_str() == name));

@@ -102,16 +102,13 @@ impl Program {
         let ended = self.run(means, folder.path(), &request, within, room);
         let status = ended.map_err(|error| failed(format!("cannot be run: {error}")))?;
         let status = status.ok_or(Error::Late(within.as_secs()))?;
-        let written = |name: &str, most: u64| {
-            let mut text = Vec::new();
-            File::open(folder.path().join(name)).and_then(|file| file.take(most).read_to_end(&mut text)).map(|_| text)
-        };
-        let output = written("answer", room + 1).map_err(|error| failed(format!("has no answer: {error}")))?;
+        let output =
+            read_start("answer", room + 1, folder.path()).map_err(|error| failed(format!("has no answer: {error}")))?;
         if output.len() as u64 > room {
             return Err(Error::Long(limit));
         }
         if !status.success() {
-            let messages = written("messages", REST).unwrap_or_default();
+            let messages = read_start("messages", REST, folder.path()).unwrap_or_default();
             return Err(failed(format!("failed with {status}: {}", shorten(&String::from_utf8_lossy(&messages)))));
         }
         let answer: Answer = serde_json::from_slice(&output).unwrap_or_default();
@@ -165,6 +162,11 @@ impl Program {
         group.map(|group| kill_process_group(group, Signal::KILL)).transpose()?;
         child.wait().map(|_| None)
     }
+}
+
+fn read_start(name: &str, most: u64, folder: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    File::open(folder.join(name)).and_then(|file| file.take(most).read_to_end(&mut text)).map(|_| text)
 }
 
 impl Reply {

@@ -153,8 +153,7 @@ impl AnchorKind for Authority {
             publish(Place::of_run(&sealing.run), None, sealing.seal.root, &|| Ok(()))?;
         }
         for ThreadTip { thread, entries, last, .. } in &evidence.threads {
-            let sound = || unsure(&Subject::Thread(thread.clone()));
-            publish(Place::of_thread(thread), Some(*entries), *last, &sound)?;
+            publish(Place::of_thread(thread), Some(*entries), *last, &|| unsure(&Subject::Thread(thread.clone())))?;
         }
         Ok(published)
     }

@@ -36,8 +36,9 @@ impl Repository {
             let holders = held::Holders { store, key, anchors: &anchors, means: &means };
             let lost = held::look_up_threads(&holders, threads.logs())?;
             // The report of a thread in our own log has this already.
-            let is_named = |one: &Missed| matches!(one, Missed::Gone { reference, .. } if threads.has(reference));
-            missed.extend(lost.into_iter().filter(|one| !is_named(one)));
+            missed.extend(
+                lost.into_iter().filter(|one| !matches!(one, Missed::Gone { reference, .. } if threads.has(reference))),
+            );
         }
         threads.ask = Box::new(move |question| ask_all_of_thread(&anchors, &means, question));
         Ok(AnchoredThreads { threads, missed })

@@ -14,8 +14,8 @@ use crate::repository::{Repository, Trust};
 use crate::run::operate::submit;
 use crate::run::query::{Target, target};
 use crate::verify::{
-    self, AskAnchors, AtHand, Beside, Bundle, ChainReport, Gate, LocalCopies, Logs, Options, Question, Report,
-    ThreadQuestion, Witness, verify_beside, verify_proof,
+    self, AskAnchors, AtHand, Beside, Bundle, ChainReport, Gate, LocalCopies, Logs, Options, Question, Report, Witness,
+    verify_beside, verify_proof,
 };
 
 use super::held::{self, Missed};
@@ -155,17 +155,20 @@ impl<'r> Verification<'r> {
     /// Creates a gate with these keys and anchors that rejects untrusted runs.
     pub fn open<T>(&self, pass: impl FnOnce(&Gate<'_>) -> T) -> Result<T, AnyError> {
         let logs = Logs::read(&self.repository.store)?;
-        let ask = |question: &Question<'_>| self.ask(question);
-        let at_hand = AtHand { logs: &logs, ask: &ask, bases: None };
+        let at_hand = AtHand { logs: &logs, ask: &|question| self.ask(question), bases: None };
         let (store, options) = (&self.repository.store, &self.options);
         Ok(pass(&Gate { store, at_hand: &at_hand, options, accept_untrusted: false }))
     }
 
     /// Verifies a proof with its requirements.
-    pub fn proof(&self, proof: &Proof, beside: Beside) -> Result<Report, AnyError> {
+    pub fn proof(&self, proof: &Proof, context: Beside) -> Result<Report, AnyError> {
         let logs = Logs::read(&self.repository.store)?;
-        let ask = |question: &Question<'_>| self.ask(question);
-        Ok(verify_proof(proof, beside, &self.options, &AtHand { logs: &logs, ask: &ask, bases: None }))
+        Ok(verify_proof(
+            proof,
+            context,
+            &self.options,
+            &AtHand { logs: &logs, ask: &|question| self.ask(question), bases: None },
+        ))
     }
 
     /// Verifies a bundle, or named parts of it, and passes each report to `report_chain`.
@@ -176,9 +179,10 @@ impl<'r> Verification<'r> {
         report_chain: &mut dyn FnMut(ChainReport),
     ) -> Result<(), AnyError> {
         let witnesses = Logs::read(&self.repository.store)?;
-        let ask = |question: &Question<'_>| self.ask(question);
-        let ask_thread = |question: &ThreadQuestion<'_>| ask_all_of_thread(&self.anchors, &self.means, question);
-        let ask = AskAnchors { run: &ask, thread: &ask_thread };
+        let ask = AskAnchors {
+            run: &|question| self.ask(question),
+            thread: &|question| ask_all_of_thread(&self.anchors, &self.means, question),
+        };
         for report in bundle.verify(names, witnesses, ask, &self.options)? {
             report_chain(report?);
         }
@@ -236,8 +240,7 @@ impl<'r> RunsToVerify<'r> {
     fn report(&self, target: &Target) -> Result<Report, AnyError> {
         let Verification { repository, options, .. } = &self.with;
         let store = &repository.store;
-        let ask = |question: &Question<'_>| self.with.ask(question);
-        let at_hand = AtHand { logs: &self.logs, ask: &ask, bases: None };
+        let at_hand = AtHand { logs: &self.logs, ask: &|question| self.with.ask(question), bases: None };
         match verify_beside(&mut self.copies.borrow_mut(), &at_hand, &target.run, &target.reference, options) {
             Err(gone @ verify::Error::NoSuchRun(_)) => {
                 // A similar name helps more than the name of a ref.

@@ -144,8 +144,7 @@ fn next_action(view: &View) -> String {
             format!("Run `git handoff show {run}` and submit a new plan for {what}")
         };
     }
-    let failed = |at: &ItemIndex| state.items[*at].phase == Phase::Failed && !state.is_superseded(*at);
-    let failed = state.items.indices().find(failed);
+    let failed = state.items.indices().find(|at| state.items[*at].phase == Phase::Failed && !state.is_superseded(*at));
     match failed.filter(|_| state.is_settled()) {
         Some(at) => {
             let item = shell(&format!("{}/{}", view.run, state.graph.item(at).id));

@@ -107,12 +107,11 @@ fn look_up_commits(store: &Store, commits: &[String], found: &mut Found) -> Resu
             .push(format!("{} commits are named, more than the {MOST_COMMITS} that are looked up", commits.len()));
         return Ok(());
     }
-    let is_id = |text: &str| (4..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit());
     let mut here: Vec<Oid> = Vec::new();
     for id in commits {
         // Only ids, because a revision like `HEAD~2` changes its meaning, and an option is
         // dangerous.
-        if !is_id(id) {
+        if !((4..=64).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_hexdigit())) {
             found.fails.push(format!("{} is no commit id", quoted(id)));
             continue;
         }
@@ -212,20 +211,24 @@ enum Unusable {
 
 /// Verifies a run, with notes for its reader: ours, else the only fetched one.
 fn vetted(gate: &Gate<'_>, run: &RunId) -> Result<(VerifiedRun, Vec<String>), Unusable> {
-    let unusable = |error: &dyn std::error::Error| Unusable::Said(error.to_string());
     let reference = find(gate.store, run).map_err(|error| unusable(&error))?;
-    let several = |places: &[String]| {
-        let places: Vec<&str> = places.iter().filter_map(|name| remote(name)).collect();
-        Unusable::Said(format!("there are different runs {:?} from {}", run.as_str(), places.join(" and ")))
-    };
     let reference = match reference.as_slice() {
         [] => return Err(Unusable::Absent),
         [reference] => reference,
-        places => return Err(several(places)),
+        places => return Err(several(places, run)),
     };
     let admitted = gate.admit_whole(run, reference).map_err(|error| unusable(&error))?;
     let view = VerifiedRun::read(gate.store, &admitted).map_err(|error| unusable(&error))?;
     Ok((view, admitted.cautions.clone()))
+}
+
+fn several(places: &[String], run: &RunId) -> Unusable {
+    let places: Vec<&str> = places.iter().filter_map(|name| remote(name)).collect();
+    Unusable::Said(format!("there are different runs {:?} from {}", run.as_str(), places.join(" and ")))
+}
+
+fn unusable(error: &dyn std::error::Error) -> Unusable {
+    Unusable::Said(error.to_string())
 }
 
 /// Finds the ref of a run: our own, else the fetched one that includes all others, else all of

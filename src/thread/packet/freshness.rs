@@ -16,7 +16,6 @@ const AHEAD: u64 = 5 * 60;
 /// Checks the time of a packet.
 pub(super) fn row(updated_at: Option<&str>, terms: &Terms) -> Row {
     let limit = terms.max_age.exact();
-    let failed = |detail: String| Row::new("freshness", false, detail);
     let Some(text) = updated_at else {
         return failed(format!("no usable updated_at, so its age is unknown (limit {limit})"));
     };
@@ -40,6 +39,10 @@ pub(super) fn row(updated_at: Option<&str>, terms: &Terms) -> Row {
         return failed(format!("updated {age_text} ago (exceeds {limit} limit)"));
     }
     Row::new("freshness", true, format!("updated {seconds} ago (within {limit} limit)"))
+}
+
+fn failed(detail: String) -> Row {
+    Row::new("freshness", false, detail)
 }
 
 /// Parses an RFC 3339 time with a zone.

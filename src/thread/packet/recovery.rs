@@ -103,9 +103,10 @@ fn confirm(packet: &Packet, terms: &Terms) -> String {
 
 /// Returns the step that completes the remaining fields.
 fn complete(packet: &Packet) -> Option<String> {
-    let covered = |field: &str, what: &str| COVERED.contains(&field) && what.starts_with("is ");
     let mut fields: Vec<String> = Vec::new();
-    for fault in packet.faults.iter().filter(|fault| !covered(&fault.field, &fault.what)) {
+    for fault in
+        packet.faults.iter().filter(|fault| !(COVERED.contains(&fault.field.as_str()) && fault.what.starts_with("is ")))
+    {
         let field =
             if fault.field.is_empty() { "the packet".to_owned() } else { format!("`{}`", written_out(&fault.field)) };
         if !fields.contains(&field) && fields.len() < 12 {

@@ -116,11 +116,7 @@ impl Splitter {
                 rest = &rest[first.len_utf8()..];
                 continue;
             }
-            let ends = |c: char| {
-                c.is_whitespace()
-                    || matches!(c, '`' | '"' | '\u{201c}' | '\u{201d}' | '—' | '→' | '(' | ')' | '[' | ']')
-            };
-            let end = rest.char_indices().skip(1).find(|(_, c)| ends(*c)).map_or(rest.len(), |(at, _)| at);
+            let end = rest.char_indices().skip(1).find(|(_, c)| ends_chunk(*c)).map_or(rest.len(), |(at, _)| at);
             self.chunk(&rest[..end]);
             rest = &rest[end..];
         }
@@ -190,6 +186,10 @@ impl Splitter {
     }
 }
 
+fn ends_chunk(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '`' | '"' | '\u{201c}' | '\u{201d}' | '—' | '→' | '(' | ')' | '[' | ']')
+}
+
 fn first_is_and(clause: Option<&Vec<Word>>) -> bool {
     clause.and_then(|clause| clause.last()).is_some_and(|word| word.form == "and")
 }
@@ -227,10 +227,14 @@ fn is_ideograph(c: char) -> bool {
 fn kind_of(text: &str) -> Option<Kind> {
     static FORMS: LazyLock<Vec<(Kind, Regex)>> = LazyLock::new(|| {
         let sections = [(Kind::Path, "path"), (Kind::Number, "number"), (Kind::Identifier, "identifier")];
-        let form = |pattern: &&str| Regex::new(pattern).expect("a test compiles every pattern");
         sections
             .into_iter()
-            .flat_map(|(kind, section)| NAMES.section(section).iter().map(move |pattern| (kind, form(pattern))))
+            .flat_map(|(kind, section)| {
+                NAMES
+                    .section(section)
+                    .iter()
+                    .map(move |pattern| (kind, Regex::new(pattern).expect("a test compiles every pattern")))
+            })
             .collect()
     });
     if ["e.g", "i.e", "etc", "a.k.a"].contains(&text.to_lowercase().as_str()) || is_abbreviated(text) {

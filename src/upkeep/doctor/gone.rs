@@ -96,14 +96,10 @@ fn of_run(patient: &Patient<'_>, logs: &Logs, run: &RunId, log: &str) -> Result<
 /// Returns the commit of an entry, whether a ref keeps it or not.
 fn commit_of(store: &Store, hash: Digest) -> Option<Oid> {
     let repository = store.local();
-    let is_commit = |oid: &Oid| repository.find_header(oid.0).is_ok_and(|header| header.kind().is_commit());
-    repository
-        .objects
-        .iter()
-        .ok()?
-        .flatten()
-        .map(Oid)
-        .find(|oid| is_commit(oid) && chain::decode(store, *oid).is_ok_and(|entry| entry.hash == hash))
+    repository.objects.iter().ok()?.flatten().map(Oid).find(|oid| {
+        repository.find_header(oid.0).is_ok_and(|header| header.kind().is_commit())
+            && chain::decode(store, *oid).is_ok_and(|entry| entry.hash == hash)
+    })
 }
 
 fn of_thread(patient: &Patient<'_>, thread: &ThreadId, entries: u64, log: &str) -> Result<Option<Finding>, AnyError> {
@@ -117,8 +113,9 @@ fn of_thread(patient: &Patient<'_>, thread: &ThreadId, entries: u64, log: &str) 
         0 => ("thread-gone", format!("the ref of the thread {:?} is gone, but", thread.as_str())),
         has => ("thread-rewound", format!("the thread {:?} has {has} of its entries:", thread.as_str())),
     };
-    let whole = |name: &str| chain::tip(store, name).is_ok_and(|head| head.entries >= entries);
-    let found = refs::fetched_at(store, &Place::of_thread(thread))?.into_iter().find(|(name, _)| whole(name));
+    let found = refs::fetched_at(store, &Place::of_thread(thread))?
+        .into_iter()
+        .find(|(name, _)| chain::tip(store, name).is_ok_and(|head| head.entries >= entries));
     let message = format!("{what} {log} holds {entries} of it");
     Ok(Some(back(code, message, &name, found.map(|(_, tip)| tip))))
 }

@@ -76,8 +76,7 @@ fn judge(kind: Kind, age: Duration, path: &Path, open: Option<&HashSet<Id>>, fix
         Kind::Temporary => ("temporary-left", format!("{display} was left by a process that died")),
     };
     if age >= OLD && in_use == Some(false) {
-        let remove = || if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-        let removed = fix && remove().is_ok();
+        let removed = fix && (if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }).is_ok();
         return Some(Finding::problem(code, message).hint(hints::mend()).fixed(removed));
     }
     let wait =

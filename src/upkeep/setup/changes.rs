@@ -178,14 +178,13 @@ impl Composer {
     /// protected files.
     pub(super) fn finish(mut self, worker: &str) -> Setup {
         let steps = &self.setup.steps;
-        let is_removed = |line: &Line| {
-            steps.iter().any(|step| is_same_key(&line.key, &step.key) && step.removed.contains(&line.value))
-        };
-        let is_ours = |line: &Line| {
+        let unchanged = self.local.iter().filter(|line| {
             let section = line.key.rsplit_once('.').map_or("", |(section, _)| section);
-            section == worker || line.key == "handoff.protect" || is_same_key(&line.key, "handoff.onProtectedChange")
-        };
-        let unchanged = self.local.iter().filter(|line| is_ours(line) && !is_removed(line));
+            let is_ours = section == worker
+                || line.key == "handoff.protect"
+                || is_same_key(&line.key, "handoff.onProtectedChange");
+            is_ours && !steps.iter().any(|step| is_same_key(&line.key, &step.key) && step.removed.contains(&line.value))
+        });
         self.setup.unchanged = unchanged.map(|line| Line { key: as_documented(&line.key), ..line.clone() }).collect();
         self.setup
     }

@@ -32,8 +32,10 @@ impl Revealed<'_> {
         }
         self.check_object_format("admission", decoded, findings);
         let sealed_by = self.last.0.as_ref().ok().and_then(|(_, signer)| signer.as_ref().ok());
-        let is_named = |key: &String| self.first.submitted().is_some_and(|e| e.sealers().contains(key));
-        if !self.admission().is_some_and(|e| sealed_by == Some(&e.key) && !is_named(&e.key)) {
+        let sealers = self.first.submitted().map(|e| e.sealers());
+        if !self.admission().is_some_and(|e| {
+            sealed_by == Some(&e.key) && !sealers.as_ref().is_some_and(|sealers| sealers.contains(&e.key))
+        }) {
             findings.add("the admission is not one of the key that sealed".to_owned());
         }
     }

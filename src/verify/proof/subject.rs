@@ -3,7 +3,6 @@
 use crate::model::digest::Digest;
 use crate::model::entry::{Event, Outcome};
 use crate::model::name::ItemId;
-use crate::model::plan::ProductKey;
 use crate::model::proof::Proof;
 use crate::verify::findings::Verdict;
 
@@ -69,18 +68,17 @@ impl Revealed<'_> {
 
 /// The row `content`: the file is the proven product.
 pub(super) fn content(proof: &Proof, file: Option<(Digest, u64)>) -> Verdict {
-    let key = |key: &ProductKey| key.to_string();
     match (&proof.product, file) {
-        (Some(handed), Some((digest, size))) if (digest, size) == (handed.is.sha256, handed.is.size) => Verdict::ok(
-            format!("the file is {} of {}", key(&handed.key), proof.item.as_ref().map_or("", |i| i.as_str())),
-        ),
+        (Some(handed), Some((digest, size))) if (digest, size) == (handed.is.sha256, handed.is.size) => {
+            Verdict::ok(format!("the file is {} of {}", handed.key, proof.item.as_ref().map_or("", |i| i.as_str())))
+        }
         (Some(handed), Some((digest, _))) => Verdict::failed(format!(
             "the file hashes to {}, {} is {}",
             digest.short(),
-            key(&handed.key),
+            handed.key,
             handed.is.sha256.short()
         )),
-        (Some(handed), None) => Verdict::not_applicable(format!("{} is {}", key(&handed.key), handed.is.sha256)),
+        (Some(handed), None) => Verdict::not_applicable(format!("{} is {}", handed.key, handed.is.sha256)),
         (None, Some(_)) => Verdict::failed("the proof names no product to compare the file with"),
         (None, None) => Verdict::not_applicable("the proof names no product"),
     }

@@ -193,8 +193,11 @@ impl Judged<'_> {
         let links = &self.walked.links;
         let place = usize::try_from(entries.saturating_sub(1)).unwrap_or(usize::MAX);
         // A time stamp is bound to its entry by the hash alone: the number beside it is not signed.
-        let stamped = || links.iter().position(|link| link.hash == last);
-        let at = if against == Against::All { place } else { stamped().unwrap_or(place) };
+        let at = if against == Against::All {
+            place
+        } else {
+            links.iter().position(|link| link.hash == last).unwrap_or(place)
+        };
         let found = links.get(at);
         if found.is_some_and(|link| link.hash == last) {
             return Some(ThreadStatement { entries: at as u64 + 1, ..statement });

@@ -73,22 +73,25 @@ pub(super) fn judge(bundle: &AuditBundle<'_>, options: &Options) -> Fates {
 
 /// Counts the items' outcomes; only the display shows red ones.
 fn outcomes(bundle: &AuditBundle<'_>, fates: &BTreeMap<&str, Fate<'_>>) -> Outcomes {
-    let phase = |status: &str| match status {
+    let items: BTreeMap<&str, &ItemShown<'_>> = bundle.items.iter().map(|item| (item.id, item)).collect();
+    let mut outcomes = Outcomes::default();
+    for item in items.keys().chain(fates.keys()).copied().collect::<BTreeSet<&str>>() {
+        let recorded = fates.get(item).and_then(|fate| fate.status).map(Status::as_str);
+        let (status, red) = items.get(item).map_or(("pending", false), |item| (item.status, item.red));
+        outcomes.add(phase_of(recorded.unwrap_or(status)), red);
+    }
+    outcomes
+}
+
+fn phase_of(status: &str) -> Phase {
+    match status {
         "done" => Phase::Done,
         "failed" | "denied" => Phase::Failed,
         "skipped" => Phase::Skipped,
         "cancelled" => Phase::Cancelled,
         "running" => Phase::Running,
         _ => Phase::Waiting,
-    };
-    let items: BTreeMap<&str, &ItemShown<'_>> = bundle.items.iter().map(|item| (item.id, item)).collect();
-    let mut outcomes = Outcomes::default();
-    for item in items.keys().chain(fates.keys()).copied().collect::<BTreeSet<&str>>() {
-        let recorded = fates.get(item).and_then(|fate| fate.status).map(Status::as_str);
-        let (status, red) = items.get(item).map_or(("pending", false), |item| (item.status, item.red));
-        outcomes.add(phase(recorded.unwrap_or(status)), red);
     }
-    outcomes
 }
 
 impl<'v> Fate<'v> {

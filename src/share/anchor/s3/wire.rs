@@ -228,9 +228,12 @@ impl Bucket<'_> {
         if let Some(dated) = reply.header("date").filter(|_| code == SKEWED) {
             message = format!("{message} Its answer is dated {dated}, and it is {} here.", self.means.clock.now());
         }
-        let short = |text: String| line(&text.chars().take(200).collect::<String>());
-        Error::Refused { status: reply.status, code: short(code), message: short(message) }
+        Error::Refused { status: reply.status, code: shorten_line(&code), message: shorten_line(&message) }
     }
+}
+
+fn shorten_line(text: &str) -> String {
+    line(&text.chars().take(200).collect::<String>())
 }
 
 /// Encodes a text for a URL, except for letters, digits and some other bytes.

@@ -162,8 +162,11 @@ fn item(line: &str) -> Option<Entry> {
     let text = number.strip_prefix(signs)?.strip_prefix([' ', '\t'])?.trim_start();
     let unboxed = |mark| text.strip_prefix(mark).map(str::trim_start);
     let done = unboxed("[x]").or_else(|| unboxed("[X]"));
-    let entry = |text: &str, is_open| Some(Entry { text: text.to_owned(), is_open });
-    unboxed("[ ]").map_or_else(|| entry(done.unwrap_or(text), false), |text| entry(text, true))
+    unboxed("[ ]").map_or_else(|| make_entry(done.unwrap_or(text), false), |text| make_entry(text, true))
+}
+
+fn make_entry(text: &str, is_open: bool) -> Option<Entry> {
+    Some(Entry { text: text.to_owned(), is_open })
 }
 
 fn without_comments(text: &str) -> String {

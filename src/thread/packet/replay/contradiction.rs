@@ -68,24 +68,29 @@ struct Deed {
 
 impl Deed {
     fn of(clause: &[Word]) -> Self {
-        let negated = |word: &Word| matches!(word.form.as_str(), "not" | "never" | "without");
-        let carries_meaning = |word: &&Word| word.carries() && !word.is(DONE) && !word.is(START);
         let forms = |selects: &dyn Fn(&Word) -> bool| -> BTreeSet<String> {
             clause.iter().filter(carries_meaning).filter(|word| selects(word)).map(|word| word.form.clone()).collect()
         };
         Self {
             core: forms(&|word| !word.is(MAKING)),
             all: forms(&|_| true),
-            partial: clause.iter().any(|word| word.is(PARTIAL) || negated(word)),
+            partial: clause
+                .iter()
+                .any(|word| word.is(PARTIAL) || matches!(word.form.as_str(), "not" | "never" | "without")),
             words: clause.iter().filter(carries_meaning).take(8).map(|word| quoted(&word.text)).collect(),
         }
     }
 }
 
+fn carries_meaning(word: &&Word) -> bool {
+    word.carries() && !word.is(DONE) && !word.is(START)
+}
+
 /// Returns true if the objects of two deeds match.
 fn same(one: &Deed, other: &Deed) -> bool {
-    let is_within = |core: &BTreeSet<String>, all: &BTreeSet<String>| {
-        !core.is_empty() && core.iter().all(|word| all.iter().any(|other| vocabulary::same(word, other)))
-    };
     is_within(&one.core, &other.all) && is_within(&other.core, &one.all)
+}
+
+fn is_within(core: &BTreeSet<String>, all: &BTreeSet<String>) -> bool {
+    !core.is_empty() && core.iter().all(|word| all.iter().any(|other| vocabulary::same(word, other)))
 }

@@ -13,9 +13,8 @@ const ENOUGH: usize = 3;
 
 /// Checks the next action: one of its clauses must be concrete.
 pub(super) fn next_action(text: &str) -> Option<Finding> {
-    let finding = |rule, what| Some(Finding { rule, field: "next_action".into(), what });
     if is_none(text) || is_placeholder(text) {
-        return finding("R4", format!("next_action {} is only a placeholder", quoted(text)));
+        return finding("R4", "next_action", format!("next_action {} is only a placeholder", quoted(text)));
     }
     let clauses = clauses(text);
     let mut first = None;
@@ -26,24 +25,32 @@ pub(super) fn next_action(text: &str) -> Option<Finding> {
         }
     }
     match first {
-        Some((rule, what)) => finding(rule, format!("next_action {} {what}", quoted(text))),
-        None => finding("R4", format!("next_action {} has no words", quoted(text))),
+        Some((rule, what)) => finding(rule, "next_action", format!("next_action {} {what}", quoted(text))),
+        None => finding("R4", "next_action", format!("next_action {} has no words", quoted(text))),
     }
+}
+
+fn finding(rule: &'static str, field: &str, what: String) -> Option<Finding> {
+    Some(Finding { rule, field: field.into(), what })
 }
 
 /// Checks the objective: a word must be significant.
 pub(super) fn objective(text: &str) -> Option<Finding> {
-    let finding = |rule, what| Some(Finding { rule, field: "objective".into(), what });
     if is_none(text) || is_placeholder(text) {
-        return finding("R4", format!("objective {} is only a placeholder", quoted(text)));
+        return finding("R4", "objective", format!("objective {} is only a placeholder", quoted(text)));
     }
     let words: Vec<Word> = clauses(text).into_iter().flatten().collect();
-    let is_specific = |word: &Word| word.carries() && !word.is(GENERIC) && !word.is(VAGUE) && !word.is(START);
-    let create_only = |word: &Word| word.is(MAKING);
-    if words.iter().any(|word| is_specific(word) && !create_only(word)) {
+    if words
+        .iter()
+        .any(|word| (word.carries() && !word.is(GENERIC) && !word.is(VAGUE) && !word.is(START)) && !word.is(MAKING))
+    {
         return None;
     }
-    finding("R6", format!("objective {} holds only general words ({})", quoted(text), list_words(words.iter())))
+    finding(
+        "R6",
+        "objective",
+        format!("objective {} holds only general words ({})", quoted(text), list_words(words.iter())),
+    )
 }
 
 /// Returns the reason why a clause is not an executable action.
