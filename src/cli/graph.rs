@@ -216,7 +216,7 @@ impl Standing {
         }
         let counts = count_statuses(&view.state, &node.members).into_iter();
         let counts: Vec<String> = counts.map(|(word, count)| format!("{count} {word}")).collect();
-        let is_bad = |at: &&ItemIndex| graph::Standing::of(&view.state, **at) >= graph::Standing::Red;
+        let is_bad = |at: &&ItemIndex| graph::Standing::read(&view.state, **at) >= graph::Standing::Red;
         let bad = node.members.iter().filter(is_bad);
         let bad = bad.map(|at| plain(subject.outline.items[*at].id.as_str())).collect();
         Self { mark, words: counts.join(", "), bad, color }

@@ -21,7 +21,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    fn of(meta: &fs::Metadata) -> Self {
+    fn from_metadata(meta: &fs::Metadata) -> Self {
         Self { written: meta.modified().ok(), length: meta.len(), inode: std::os::unix::fs::MetadataExt::ino(meta) }
     }
 }
@@ -35,7 +35,7 @@ pub fn check(store: &Store) -> Result<(), Error> {
     let failed = |error| Error::Read(path.clone(), error);
     let version = match fs::metadata(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        meta => Seen::of(&meta.map_err(failed)?),
+        meta => Seen::from_metadata(&meta.map_err(failed)?),
     };
     let mut good = store.known.packed.lock().unwrap_or_else(PoisonError::into_inner);
     if good.as_ref() == Some(&version) {

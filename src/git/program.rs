@@ -271,7 +271,7 @@ impl Git {
     /// Writes the input and reads the output until the call ends.
     fn serve(&mut self, mut child: Child, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<Ended, Error> {
         let bounded = self.is_bounded();
-        let group = if bounded { Group::of(&child) } else { Group::default() };
+        let group = if bounded { Group::from_child(&child) } else { Group::default() };
         let late = AtomicBool::new(false);
         let (done, over) = mpsc::channel::<()>();
         let input = std::mem::take(&mut self.input);
@@ -356,13 +356,13 @@ struct Ended {
 struct Group(Option<rustix::process::Pid>);
 
 impl Group {
-    fn of(child: &Child) -> Self {
+    fn from_child(child: &Child) -> Self {
         Self(i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw))
     }
 
     /// Returns a number that changes as long as the group reads, writes or computes.
     fn activity(self) -> u64 {
-        self.0.map_or(0, |group| group_activity::of(group.as_raw_nonzero().get()))
+        self.0.map_or(0, |group| group_activity::count(group.as_raw_nonzero().get()))
     }
 
     fn end(self) {

@@ -178,7 +178,8 @@ pub fn list(store: &Store, reach: &Reach, from: &str, pattern: &str) -> Result<V
 pub fn list_any(store: &Store, reach: &Reach, from: &str, patterns: &[&str]) -> Result<Vec<(Oid, String)>, Error> {
     let mut out = Vec::new();
     let trace = web::Trace::new().map_err(failed(from, reach))?;
-    let call = trace.of(transport(store, reach)).args(["ls-remote", "--quiet", "--refs", "--", from]).args(patterns);
+    let call =
+        trace.trace_call(transport(store, reach)).args(["ls-remote", "--quiet", "--refs", "--", from]).args(patterns);
     let listed = call.stream(&mut |chunk| {
         out.extend_from_slice(chunk);
         if out.len() > MOST_LISTED { Err(io::Error::other("it shows too many refs")) } else { Ok(()) }
@@ -193,7 +194,7 @@ pub fn list_any(store: &Store, reach: &Reach, from: &str, patterns: &[&str]) -> 
 }
 
 fn failed(from: &str, reach: &Reach) -> impl Fn(program::Error) -> Error {
-    move |error| Error::of(from, error, reach)
+    move |error| Error::from_failure(from, error, reach)
 }
 
 /// Returns the URL that a remote is fetched from.
@@ -257,7 +258,7 @@ pub fn fetch(store: &Store, reach: &Reach, from: &str, oids: &[Oid], depth: Dept
     }
     let refetch = if depth == Depth::Trees { ["--refetch"].as_slice() } else { &[] };
     let call = call.arg("fetch").args(FETCH).args(refetch).args(["--stdin", "--", from]).input(lines);
-    call.run().map_err(|error| Error::of(from, error, reach))?;
+    call.run().map_err(|error| Error::from_failure(from, error, reach))?;
     quarantine.release().map_err(Error::Quarantine)
 }
 
@@ -272,7 +273,7 @@ pub(super) fn fetch_apart(
 ) -> Result<(), Error> {
     let call = receiving(store, reach).env("GIT_OBJECT_DIRECTORY", objects);
     let call = call.arg("fetch").args(FETCH).args(["--no-filter", "--refmap=", "--", from, reference]);
-    call.run().map(drop).map_err(|error| Error::of(from, error, reach))
+    call.run().map(drop).map_err(|error| Error::from_failure(from, error, reach))
 }
 
 /// Options that prevent every effect except new objects.
@@ -337,7 +338,7 @@ impl Error {
         matches!(self, Self::Unsound(..) | Self::TooLarge(..))
     }
 
-    pub(super) fn of(remote: &str, error: program::Error, reach: &Reach) -> Self {
+    pub(super) fn from_failure(remote: &str, error: program::Error, reach: &Reach) -> Self {
         let remote = without_password(remote);
         match error {
             program::Error::Failed { stderr, .. } if stderr.contains("File too large") => {
@@ -360,7 +361,7 @@ impl Error {
 
     /// Like [`Error::of`], for a push, which may be forbidden where reading is allowed.
     pub(super) fn of_push(remote: &str, error: program::Error, reach: &Reach) -> Self {
-        match Self::of(remote, error, reach) {
+        match Self::from_failure(remote, error, reach) {
             Self::Failed(remote, why) if porcelain::http_status(&why.to_string()) == Some(403) => {
                 Self::Forbidden(remote, why)
             }

@@ -133,7 +133,7 @@ impl Tip {
         let call = quarantine.around(self.receiving()).arg("fetch").args(options);
         let call = call.args(["--porcelain", "--dry-run", "--prune", "--refmap=", "--", &self.from]);
         let out = call.args(copies.iter().map(Copy::refspec)).run();
-        let out = out.map_err(|error| Error::of(&self.from, error, &self.reach))?;
+        let out = out.map_err(|error| Error::from_failure(&self.from, error, &self.reach))?;
         let changed = porcelain::fetched(&String::from_utf8_lossy(&out));
         let guard = quarantine.release().map_err(Error::Quarantine)?;
         Ok(Read { changed, guard })
@@ -145,7 +145,7 @@ impl Tip {
         let lines = oids.iter().fold(String::new(), |lines, oid| lines + &format!("{oid}\n"));
         let call = quarantine.around(self.receiving()).arg("fetch").args(FETCH);
         let call = call.args(["--stdin", "--", &self.from]).input(lines);
-        call.run().map_err(|error| Error::of(&self.from, error, &self.reach))?;
+        call.run().map_err(|error| Error::from_failure(&self.from, error, &self.reach))?;
         quarantine.release().map_err(Error::Quarantine)
     }
 
@@ -162,7 +162,7 @@ impl Tip {
         }
         let call = call.env("GIT_OBJECT_DIRECTORY", quarantine.store().objects_dir()).arg("fetch").args(FETCH);
         let call = call.args(["--", &self.from, &tree.to_string()]);
-        call.run().map(drop).map_err(|error| Error::of(&self.from, error, &self.reach))
+        call.run().map(drop).map_err(|error| Error::from_failure(&self.from, error, &self.reach))
     }
 
     /// Moves one ref to an object of a quarantine.
@@ -249,7 +249,7 @@ impl Tip {
             });
         let message = match &result {
             Err(program::Error::Spawn(_)) => {
-                return Err(Error::of(&self.to, result.expect_err("it failed"), &self.reach));
+                return Err(Error::from_failure(&self.to, result.expect_err("it failed"), &self.reach));
             }
             Err(error) if atomic && porcelain::is_not_atomic(&error.to_string()) => return Ok(None),
             Err(error) => printable::lines(&error.to_string()),

@@ -42,7 +42,7 @@ impl Trace {
     }
 
     /// Makes a git command report the response headers.
-    pub(super) fn of(&self, call: Git) -> Git {
+    pub(super) fn trace_call(&self, call: Git) -> Git {
         self.of_all(call).env("GIT_TRACE_CURL_NO_DATA", "1")
     }
 

@@ -62,7 +62,7 @@ pub struct Dated {
 
 impl Dated {
     /// Returns the event of an entry.
-    pub fn of(entry: &Entry) -> Self {
+    pub fn from_entry(entry: &Entry) -> Self {
         Self { at: entry.event.made().unwrap_or(entry.at), event: entry.event.clone().with_made(None) }
     }
 }
@@ -86,10 +86,10 @@ pub fn extend(
     };
     let (guard, links) = writer.append_dated(&head, dated(head.at, events.clone()))?.place()?;
     if let Some((name, _)) = log {
-        return Ok(Extension::of(name.clone(), &head, guard, &links));
+        return Ok(Extension::new(name.clone(), &head, guard, &links));
     }
     if let Some(name) = free_name(writer, &links)? {
-        return Ok(Extension::of(name, &head, guard, &links));
+        return Ok(Extension::new(name, &head, guard, &links));
     }
     // Another log of the key has all these entries, so new ones are dated now.
     let now = writer.clock.now();
@@ -106,7 +106,7 @@ pub fn extend(
         )?
         .place()?;
     let name = LogName::apart(&writer.signer.fingerprint(), first_of(&links).hash);
-    Ok(Extension::of(name, &head, guard, &links))
+    Ok(Extension::new(name, &head, guard, &links))
 }
 
 /// Returns drafts with their times. An event older than its predecessor states its time in `made`.
@@ -138,7 +138,7 @@ fn first_of(links: &[Link]) -> &Link {
 }
 
 impl Extension {
-    fn of(name: LogName, head: &Head, guard: KeepGuard, links: &[Link]) -> Self {
+    fn new(name: LogName, head: &Head, guard: KeepGuard, links: &[Link]) -> Self {
         let last = links.last().expect("a log is extended by something to say");
         Self { name, head: last.commit, old: head.commit, guard }
     }

@@ -46,9 +46,9 @@ struct Key {
 }
 
 impl RunClaims {
-    pub(super) fn of(report: &Report, is_readable: bool, picture: Picture) -> Self {
+    pub(super) fn from_report(report: &Report, is_readable: bool, picture: Picture) -> Self {
         let partial = if report.is_partial() { " PARTIAL" } else { "" };
-        let found = Found::of(format!("{}{partial}", report.headline), report.rows.iter(), &report.signers);
+        let found = Found::new(format!("{}{partial}", report.headline), report.rows.iter(), &report.signers);
         Self { found, is_readable, picture }
     }
 }
@@ -60,10 +60,10 @@ impl Found {
             (false, Some(failure)) => format!("NOT INTACT: {failure}"),
             (false, None) => "NOT INTACT".to_owned(),
         };
-        Self::of(headline, report.rows.iter(), &report.signers)
+        Self::new(headline, report.rows.iter(), &report.signers)
     }
 
-    fn of<'r>(headline: String, rows: impl Iterator<Item = &'r Row>, signers: &[SignerSeen]) -> Self {
+    fn new<'r>(headline: String, rows: impl Iterator<Item = &'r Row>, signers: &[SignerSeen]) -> Self {
         let rows: Vec<&Row> = rows.collect();
         let failed = rows.iter().filter(|row| !row.codes.is_empty());
         Self {
@@ -83,7 +83,7 @@ impl Found {
                     )
                 })
                 .collect(),
-            keys: signers.iter().map(Key::of).collect(),
+            keys: signers.iter().map(Key::from_signer).collect(),
         }
     }
 
@@ -120,7 +120,7 @@ fn printed_principal(principal: &str) -> String {
 }
 
 impl Key {
-    fn of(signer: &SignerSeen) -> Self {
+    fn from_signer(signer: &SignerSeen) -> Self {
         Self {
             fingerprint: signer.fingerprint.clone(),
             principal: signer.principal.as_deref().map(printed_principal).unwrap_or_default(),

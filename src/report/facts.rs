@@ -43,7 +43,7 @@ impl<'a> RunPage<'a> {
         let plan = blob(store, &view.state.submitted.plan);
         let items = plan["items"].as_array().cloned().unwrap_or_default().into_iter();
         let planned = items.map(|item| (words::plain(&item["id"]), item)).collect();
-        let timing = Timing::of(view, &AttemptShown::all(view));
+        let timing = Timing::measure(view, &AttemptShown::all(view));
         Self { store, view, omitted, timing, number, planned, entries }
     }
 
@@ -182,7 +182,7 @@ impl<'a> RunPage<'a> {
 
     /// Returns the status for the page.
     pub(super) fn status(&self, at: ItemIndex) -> ItemStatus {
-        ItemStatus::of(&self.view.state, at)
+        ItemStatus::read(&self.view.state, at)
     }
 
     pub(super) fn has_details(&self, status: ItemStatus) -> bool {

@@ -88,8 +88,8 @@ struct ShownRun {
 
 impl ShownRun {
     fn claims(&self) -> RunClaims {
-        let picture = self.view.as_ref().map(Picture::of).unwrap_or_default();
-        RunClaims::of(&self.report, self.view.is_some(), picture)
+        let picture = self.view.as_ref().map(Picture::draw).unwrap_or_default();
+        RunClaims::from_report(&self.report, self.view.is_some(), picture)
     }
 }
 

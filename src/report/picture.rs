@@ -37,7 +37,7 @@ pub(super) struct Picture {
 
 impl Picture {
     /// Places the items of a run.
-    pub(super) fn of(view: &View) -> Self {
+    pub(super) fn draw(view: &View) -> Self {
         let placed = graph::Picture::new(&Outline::of_run(view), graph::BOXES);
         let boxes = placed.boxes.iter().map(|node| {
             Placed(

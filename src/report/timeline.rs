@@ -48,7 +48,7 @@ struct Attempt {
 }
 
 impl Timing {
-    pub(super) fn of(view: &View, attempts: &[AttemptShown<'_>]) -> Self {
+    pub(super) fn measure(view: &View, attempts: &[AttemptShown<'_>]) -> Self {
         let begin = view.links[0].entry.at.millis();
         let end = view.links[view.links.len() - 1].entry.at.millis();
         let mut items = view.state.items.map(|_| ItemTiming { since: begin, attempts: Vec::new() });

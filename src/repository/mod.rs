@@ -135,7 +135,7 @@ impl Repository {
     /// Opens the repository that contains the directory.
     pub fn open(environment: Environment) -> Result<Self, AnyError> {
         let store = Store::discover(&environment.directory)?;
-        Self::of(store, None, environment)
+        Self::from_store(store, None, environment)
     }
 
     /// Opens it, or an empty temporary one to read the user's own configuration.
@@ -143,13 +143,13 @@ impl Repository {
         match Store::discover(&environment.directory) {
             Err(store::Error::Nowhere(_) | store::Error::Open(..)) => {
                 let scratch = ScratchRepo::new("sha1")?;
-                Self::of(scratch.store().clone(), Some(scratch), environment)
+                Self::from_store(scratch.store().clone(), Some(scratch), environment)
             }
-            found => Self::of(found?, None, environment),
+            found => Self::from_store(found?, None, environment),
         }
     }
 
-    fn of(store: Store, outside: Option<ScratchRepo>, environment: Environment) -> Result<Self, AnyError> {
+    fn from_store(store: Store, outside: Option<ScratchRepo>, environment: Environment) -> Result<Self, AnyError> {
         let config = Config::read(&store)?;
         Ok(Self::assemble(store, config, environment, outside))
     }

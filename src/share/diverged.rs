@@ -38,7 +38,7 @@ pub enum How {
 
 impl Diverged {
     /// Compares our head with the remote's.
-    pub(super) fn of(store: &Store, place: Place, ours: Oid, theirs: Oid) -> Self {
+    pub(super) fn compare(store: &Store, place: Place, ours: Oid, theirs: Oid) -> Self {
         let how = match (history::first(store, ours), history::first(store, theirs)) {
             _ if !store.contains(theirs) => How::Unknown,
             (Some(a), Some(b)) if a != b && matches!(place.kind, Kind::Run | Kind::Thread) => How::Another,

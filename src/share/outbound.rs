@@ -250,7 +250,7 @@ impl Outbound<'_> {
     pub(super) fn to_say(&self, key: &str) -> Result<BTreeMap<Subject, Vec<Dated>>, Error> {
         let mut say: BTreeMap<Subject, Vec<Dated>> = BTreeMap::new();
         for Link { entry, .. } in log::private(self.store, key)? {
-            let Dated { at, event } = Dated::of(&entry);
+            let Dated { at, event } = Dated::from_entry(&entry);
             let about = entry.about;
             let Some(place) = place_of(&about) else { continue };
             let is_ours = self.ours.contains_key(&place);

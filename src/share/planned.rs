@@ -50,7 +50,7 @@ impl<'a> Plan<'a> {
         self.pushed.rivals.extend(rival);
         match found {
             Found::Apart => {
-                self.diverged.extend(old.map(|theirs| Diverged::of(store, place, new, theirs)));
+                self.diverged.extend(old.map(|theirs| Diverged::compare(store, place, new, theirs)));
             }
             Found::Blocked => {}
             Found::Stands(status) => {
@@ -74,7 +74,7 @@ impl<'a> Plan<'a> {
 
     /// Returns true, and records it, if the remote has a different run of this name in an archive.
     pub(super) fn is_another(&mut self, store: &Store, place: &Place, ours: Oid, theirs: Oid) -> bool {
-        let diverged = Diverged::of(store, place.clone(), ours, theirs);
+        let diverged = Diverged::compare(store, place.clone(), ours, theirs);
         let is_another = diverged.how == How::Another;
         self.diverged.extend(is_another.then_some(diverged));
         is_another

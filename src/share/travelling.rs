@@ -31,7 +31,7 @@ impl SharedLog {
     pub(super) fn new(name: LogName, head: Oid, links: &[Link]) -> Self {
         let mut statements: BTreeMap<Subject, Vec<Dated>> = BTreeMap::new();
         for Link { entry, .. } in links {
-            statements.entry(entry.about.clone()).or_default().push(Dated::of(entry));
+            statements.entry(entry.about.clone()).or_default().push(Dated::from_entry(entry));
         }
         Self { name, head, is_read: !links.is_empty(), is_there: false, is_adopted: false, statements }
     }

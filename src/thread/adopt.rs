@@ -104,7 +104,7 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<AdoptedCheckpoint, An
     Ok(AdoptedCheckpoint {
         adopted_from: descriptor.source.clone(),
         new_thread_id: request.new.to_string(),
-        made: CheckpointState::of(&made),
+        made: CheckpointState::from_checkpoint(&made),
         signer: signer.clone(),
         accepted_unknown_signer: accepted_unknown,
         lineage: lineage.map(|ancestor| ancestor.to_json()).collect(),

@@ -52,7 +52,7 @@ pub struct CheckpointState {
 }
 
 impl CheckpointState {
-    pub(super) fn of(checkpoint: &Checkpoint) -> Self {
+    pub(super) fn from_checkpoint(checkpoint: &Checkpoint) -> Self {
         let (checkpoint_id, state) = (checkpoint.id.clone(), checkpoint.content().state);
         Self { checkpoint_id, blob_id: state.oid, blob_sha256: state.sha256.hex(), commit: checkpoint.commit }
     }
@@ -87,14 +87,15 @@ impl MadeCheckpoint {
     pub(super) const ROLLED_BACK: &str = "git-handoff.rollback/1";
 
     /// Returns the answer for a new checkpoint.
-    pub(super) fn of(checkpoint: &Checkpoint, schema: &'static str) -> Self {
-        let (thread_id, state) = (checkpoint.entry.about.as_str().to_owned(), CheckpointState::of(checkpoint));
+    pub(super) fn new(checkpoint: &Checkpoint, schema: &'static str) -> Self {
+        let (thread_id, state) =
+            (checkpoint.entry.about.as_str().to_owned(), CheckpointState::from_checkpoint(checkpoint));
         Self { schema, thread_id, state, left_out: Vec::new(), too_large: Vec::new(), unchanged: false }
     }
 
     /// Returns the answer for a checkpoint that was not made, because the latest holds the same.
     pub(super) fn unchanged(latest: &Checkpoint) -> Self {
-        Self { unchanged: true, ..Self::of(latest, Self::SAVED) }
+        Self { unchanged: true, ..Self::new(latest, Self::SAVED) }
     }
 }
 

@@ -115,7 +115,7 @@ impl Repository {
             self.warn_if_unclean(text.as_bytes(), gate, trail, warn)?;
         }
         let made = save(writer, thread, open.as_ref(), content, run.clone().map(Origin::Run))?;
-        Ok(MadeCheckpoint::of(&made, MadeCheckpoint::SAVED))
+        Ok(MadeCheckpoint::new(&made, MadeCheckpoint::SAVED))
     }
 
     /// Returns true if a checkpoint has the packet of `content`, or one with the facts of `draft`

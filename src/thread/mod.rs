@@ -72,7 +72,7 @@ impl OpenThread {
     }
 
     /// Opens a verified thread of this repository; appends go onto exactly the verified entry.
-    pub fn of(writer: &Writer, vouched: &VerifiedThread) -> Result<Self, AnyError> {
+    pub fn from_verified(writer: &Writer, vouched: &VerifiedThread) -> Result<Self, AnyError> {
         if vouched.reference() != format::thread_ref(&vouched.sound().thread) {
             return Err(Error::Unknown(vouched.sound().thread.clone()).into());
         }

@@ -179,7 +179,7 @@ impl Repository {
             }
         }
         let made = steps::fork(&self.writer()?, &vouched, target.checkpoint.as_ref(), new)?;
-        Ok(MadeCheckpoint::of(&made, MadeCheckpoint::FORKED))
+        Ok(MadeCheckpoint::new(&made, MadeCheckpoint::FORKED))
     }
 
     /// Appends an earlier checkpoint of our thread as its latest.
@@ -192,7 +192,7 @@ impl Repository {
     ) -> Result<MadeCheckpoint, AnyError> {
         let vouched = ThreadTarget::own(self, thread)?.vouched(self, accept_untrusted, warn)?;
         let made = steps::rollback(&self.writer()?, vouched, to)?;
-        Ok(MadeCheckpoint::of(&made, MadeCheckpoint::ROLLED_BACK))
+        Ok(MadeCheckpoint::new(&made, MadeCheckpoint::ROLLED_BACK))
     }
 
     /// Returns the signed descriptor of a checkpoint.

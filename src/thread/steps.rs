@@ -22,7 +22,7 @@ use super::{Error, OpenThread, explain_lost_race, gate, in_turn, save, vacant};
 /// Appends an earlier checkpoint's content as the latest, even if it already is.
 pub fn rollback(writer: &Writer, thread: VerifiedThread, to: &CheckpointId) -> Result<Checkpoint, AnyError> {
     in_turn(writer, thread, |thread| {
-        let open = OpenThread::of(writer, thread)?;
+        let open = OpenThread::from_verified(writer, thread)?;
         let target = find(open.sound(), Some(to))?;
         intact(&writer.store, target)?;
         save(writer, &open.sound().thread, Some(&open), target.content().clone(), Some(Origin::To(to.clone())))
@@ -66,7 +66,7 @@ fn resume_once(
     checkout: bool,
     accept: Option<Unclean>,
 ) -> Result<(Checkpoint, Vec<Behind>), AnyError> {
-    let open = OpenThread::of(writer, thread)?;
+    let open = OpenThread::from_verified(writer, thread)?;
     let latest = find(open.sound(), None)?.clone();
     intact(&writer.store, &latest)?;
     let store = &writer.store;

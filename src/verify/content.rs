@@ -27,7 +27,7 @@ struct Claimed {
 impl Claimed {
     fn at(&self) -> At<'_> {
         let at = At::entry(self.seq);
-        self.item.as_ref().map_or(at, |item| at.of(item))
+        self.item.as_ref().map_or(at, |item| at.for_item(item))
     }
 }
 

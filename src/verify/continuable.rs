@@ -193,7 +193,7 @@ fn stranger(case: &Case<'_>, own_key: &str, begun: Begun<'_>) -> Result<Option<S
     let Some(first) = case.chain.links.first() else { return Ok(None) };
     let read = Link::read(&Objects::new(case.store), first.commit);
     let read = read.map_err(unread(case.run.clone()))?;
-    let key = Signed::of(&read).key().map_err(unread(case.run.clone()))?;
+    let key = Signed::from_link(&read).key().map_err(unread(case.run.clone()))?;
     let known = trust.is_some_and(|trust| trust.trusts(key, first.entry.at));
     Ok((key != own_key && !known).then(|| key.to_owned()))
 }

@@ -70,7 +70,7 @@ impl First {
     }
 
     /// Returns the first finding of a row that fails.
-    pub(crate) fn of(row: &'static str, verdict: &Verdict) -> Option<Self> {
+    pub(crate) fn from_verdict(row: &'static str, verdict: &Verdict) -> Option<Self> {
         let without_code = Self { stage: Code::of_row(row).stage(), entry: 0, code: None, row };
         (verdict.state == State::Failed).then(|| verdict.first.unwrap_or(without_code))
     }
@@ -124,10 +124,10 @@ impl<'a> At<'a> {
     }
 
     pub(crate) fn item(item: &'a ItemId) -> Self {
-        Self::default().of(item)
+        Self::default().for_item(item)
     }
 
-    pub(crate) fn of(self, item: &'a ItemId) -> Self {
+    pub(crate) fn for_item(self, item: &'a ItemId) -> Self {
         Self { item: Some(item), ..self }
     }
 
@@ -272,11 +272,11 @@ pub(crate) struct Verdict {
 
 impl Verdict {
     pub(crate) fn ok(detail: impl Into<String>) -> Self {
-        Self::of(State::Ok, detail.into(), false)
+        Self::with_state(State::Ok, detail.into(), false)
     }
 
     pub(crate) fn failed(detail: impl Into<String>) -> Self {
-        Self::of(State::Failed, detail.into(), false)
+        Self::with_state(State::Failed, detail.into(), false)
     }
 
     /// Fails a row of a run.
@@ -296,7 +296,7 @@ impl Verdict {
     /// Returns the verdict once the first finding of all rows is known: later stages are not
     /// judged.
     pub(crate) fn up_to(&self, row: &'static str, first: First) -> Self {
-        let stage = First::of(row, self).map_or_else(|| Code::of_row(row).stage(), |own| own.stage);
+        let stage = First::from_verdict(row, self).map_or_else(|| Code::of_row(row).stage(), |own| own.stage);
         if stage > first.stage {
             return Self::not_applicable(format!("not judged, since the row {} fails", first.row));
         }
@@ -304,10 +304,10 @@ impl Verdict {
     }
 
     pub(crate) fn not_applicable(detail: impl Into<String>) -> Self {
-        Self::of(State::NotApplicable, detail.into(), false)
+        Self::with_state(State::NotApplicable, detail.into(), false)
     }
 
-    fn of(state: State, detail: String, incomplete: bool) -> Self {
+    fn with_state(state: State, detail: String, incomplete: bool) -> Self {
         Self {
             state,
             detail: cut_to(detail, MAX_DETAIL),
@@ -325,7 +325,7 @@ impl Verdict {
     }
 
     pub(crate) fn incomplete(detail: impl Into<String>) -> Self {
-        Self::of(State::NotApplicable, detail.into(), true)
+        Self::with_state(State::NotApplicable, detail.into(), true)
     }
 
     pub(crate) fn row(name: &'static str, verdict: &Self) -> Row {

@@ -94,7 +94,7 @@ fn read_items(case: &Case<'_>, link: &Link, Tally { findings, meter }: Tally<'_>
     let objects = Objects::new(case.store);
     let mut items = Vec::with_capacity(e.items.len());
     for (id, product) in &e.items {
-        let at = At::entry(seq).of(id);
+        let at = At::entry(seq).for_item(id);
         let label = format!("entry {seq}: item.json of item {id}");
         let read = objects.read_product_metered(product, case.lazy, bounds::PLAN, meter);
         let bytes = report_unread(read, at, &label, findings)?;

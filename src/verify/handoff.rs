@@ -36,18 +36,18 @@ impl Handoff {
                 fired.input_refs.iter().map(|(key, it)| format!("{key} ({})", it.digest.short())).collect();
             let refs = if refs.is_empty() { "no refs".to_owned() } else { refs.join(", ") };
             let why = format!("item {item} is not in the plan and consumed {refs}");
-            return self.findings.report_at(At::entry(seq).of(item), Code::UnknownItem, why);
+            return self.findings.report_at(At::entry(seq).for_item(item), Code::UnknownItem, why);
         };
         let needs = &state.graph.item(at).needs;
         for (key, need) in needs {
             match fired.input_refs.get(key) {
                 None => {
                     let why = format!("item {item}, attempt {}: need {key} was not consumed", fired.attempt);
-                    self.findings.report_at(At::entry(seq).of(item).path(key.as_str()), Code::Need, why);
+                    self.findings.report_at(At::entry(seq).for_item(item).path(key.as_str()), Code::Need, why);
                 }
                 Some(input) => {
                     if let Err((code, why)) = check_input(state, need, input) {
-                        let (at, digest) = (At::entry(seq).of(item).path(key.as_str()), input.digest.short());
+                        let (at, digest) = (At::entry(seq).for_item(item).path(key.as_str()), input.digest.short());
                         let why = format!("item {item}, input {key}: {digest} was consumed, but {why}");
                         self.findings.report_at(at, code, why);
                     }
@@ -57,7 +57,7 @@ impl Handoff {
         for (key, input) in fired.input_refs.iter().filter(|(key, _)| !needs.contains_key(*key)) {
             let digest = input.digest.short();
             let why = format!("item {item}, input {key}: {digest} was consumed, but {key} belongs to no need");
-            self.findings.report_at(At::entry(seq).of(item).path(key.as_str()), Code::Input, why);
+            self.findings.report_at(At::entry(seq).for_item(item).path(key.as_str()), Code::Input, why);
         }
     }
 

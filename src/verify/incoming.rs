@@ -129,7 +129,7 @@ pub fn read_further(
         check_place(Chain::Run(run), link, Some(before))?;
         check_files(store, &repo, link)?;
         before = link;
-        let signed = Signed::of(link);
+        let signed = Signed::from_link(link);
         let key = signed.key()?.to_owned();
         writers.refuse(&signed, &key, None).map_or(Ok(()), |(_, why)| Err(why))?;
         writers.statement(&signed).transpose().map_err(|why| format!("entry {}: {why}", signed.seq))?;
@@ -151,7 +151,7 @@ pub fn dispatchers(store: &Store, keys: &Keys, tip: Oid) -> Result<BTreeMap<Item
         if let Event::ItemFired(e) = &link.entry.event
             && missing.remove(&e.item)
         {
-            found.insert(e.item.clone(), Signed::of(&link).key()?.to_owned());
+            found.insert(e.item.clone(), Signed::from_link(&link).key()?.to_owned());
         }
         next = link.parents.first().copied().filter(|_| link.entry.prev.is_some());
     }
@@ -253,12 +253,12 @@ fn check_signatures(store: &Store, chain: Chain<'_>, links: &[Link]) -> Result<(
         (Chain::Log(name) | Chain::Archive(name), _) => Writers::Owner(name.key()),
         // The key of entry 0 owns the thread.
         _ => {
-            owner = Signed::of(&*Link::read(&Objects::new(store), first.commit)?).key()?.to_owned();
+            owner = Signed::from_link(&*Link::read(&Objects::new(store), first.commit)?).key()?.to_owned();
             Writers::Owner(&owner)
         }
     };
     for link in links {
-        let signed = Signed::of(link);
+        let signed = Signed::from_link(link);
         // Entries that were verified before only count for the keys that they admit.
         if link.verified_before {
             writers.admit_verified(&signed);

@@ -190,7 +190,7 @@ impl LocalCopies {
                 other => other?,
             };
             let begins = case.chain.links.first().map(|link| link.hash);
-            let copy = (begins == Some(first)).then(|| RunCopy::of(&case, at_hand));
+            let copy = (begins == Some(first)).then(|| RunCopy::read(&case, at_hand));
             self.runs.insert(reference.to_owned(), (begins, copy));
         }
         Ok(self.runs.get(reference).and_then(|(begins, copy)| copy.as_ref().filter(|_| *begins == Some(first))))
@@ -198,7 +198,7 @@ impl LocalCopies {
 }
 
 impl RunCopy {
-    fn of(case: &Case<'_>, at_hand: &AtHand<'_>) -> Self {
+    fn read(case: &Case<'_>, at_hand: &AtHand<'_>) -> Self {
         let root = case.seal().map(|seal| root::over(case, seal));
         let by_sealer = case.seal().is_some_and(|seal| {
             let link = &case.chain.links[seal];

@@ -158,9 +158,9 @@ fn folder_of(name: &str) -> Option<String> {
 
 /// Checks that an entry is signed by the log's key and follows the one before.
 fn follows(link: &Link, before: Option<&Link>, owner: &str) -> Result<(), String> {
-    let key = Signed::of(link).key()?;
+    let key = Signed::from_link(link).key()?;
     if let Some(fault) = entry_order::faults(link, before, Parents::Counted).next() {
         return Err(fault);
     }
-    Writers::Owner(owner).refuse(&Signed::of(link), key, None).map_or(Ok(()), |(_, why)| Err(why))
+    Writers::Owner(owner).refuse(&Signed::from_link(link), key, None).map_or(Ok(()), |(_, why)| Err(why))
 }

@@ -34,7 +34,7 @@ pub(super) struct Reach {
 
 impl Reach {
     /// Returns the reach of one worker. Manifests may be large, so this holds little of them.
-    fn of(manifest: Manifest) -> Self {
+    fn from_manifest(manifest: Manifest) -> Self {
         let claims = manifest.claims;
         Self {
             sandbox: [(cut(claims.sandbox), 1)].into(),
@@ -73,7 +73,7 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&ItemVec<Item>>) -> (Verdict, Re
         let item = items.get(&fired.item).copied();
         let pipeline = item.and_then(Item::pipeline).and_then(|name| Some(pipelines.get(name)?.1.sha256));
         let dispatch = Dispatch { fired, item, pipeline };
-        dispatch.check(objects, case.lazy).map(Reach::of)
+        dispatch.check(objects, case.lazy).map(Reach::from_manifest)
     });
     let mut findings = Findings::default();
     let mut reach = Reach::default();
@@ -107,7 +107,7 @@ pub(super) fn check_next(case: &Case<'_>, state: &RunState, (seq, fired): (u64, 
 
 fn report(seq: u64, fired: &ItemFired, problem: Problem, findings: &mut Findings) {
     let label = format!("the manifest of {} #{}", fired.item, fired.attempt);
-    let at = At::entry(seq).of(&fired.item);
+    let at = At::entry(seq).for_item(&fired.item);
     match problem {
         Problem::Wrong(code, why) => findings.report_at(at, code, format!("{label}: {why}")),
         Problem::Fault(fault) => findings.report_fault_at(at, Code::ManifestInvalid, &label, &fault),

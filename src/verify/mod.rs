@@ -301,7 +301,7 @@ impl Evidence {
         let claims = Report {
             anchors: anchor.anchored,
             times: anchor.times,
-            same_id: SameId::of(key, first.map(|link| link.hash), anchor.others),
+            same_id: SameId::new(key, first.map(|link| link.hash), anchor.others),
             ..verdicts.claims
         };
         Verdicts { claims, ..verdicts }

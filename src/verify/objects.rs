@@ -91,7 +91,7 @@ impl Objects {
 
     fn whole(&self, oid: Oid, kind: Kind, most: u64) -> Result<Whole, Fault> {
         let found = bounded_read::read(&self.repo, oid, |found| if found == kind { most } else { store::most(found) });
-        let object = found.map_err(|error| Fault::of(oid, &error))?.ok_or(Fault::Missing(oid))?;
+        let object = found.map_err(|error| Fault::from_read(oid, &error))?.ok_or(Fault::Missing(oid))?;
         self.take_turn(object.bytes.len());
         if self.hash(object.kind, &object.bytes) != Some(oid) {
             return Err(Fault::Damaged(oid, "its bytes do not hash to its id".to_owned()));
@@ -129,7 +129,7 @@ impl Objects {
     }
 
     pub(super) fn size(&self, oid: Oid) -> Result<u64, Fault> {
-        let found = bounded_read::header(&self.repo, oid).map_err(|error| Fault::of(oid, &error))?;
+        let found = bounded_read::header(&self.repo, oid).map_err(|error| Fault::from_read(oid, &error))?;
         found.map(|(_, size)| size).ok_or(Fault::Missing(oid))
     }
 
@@ -170,7 +170,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    fn of(oid: Oid, error: &bounded_read::Error) -> Self {
+    fn from_read(oid: Oid, error: &bounded_read::Error) -> Self {
         match error {
             bounded_read::Error::Find(_, source) => Self::Damaged(oid, source.probable_cause().to_string()),
             bounded_read::Error::Damaged(_, why) => Self::Damaged(oid, why.clone()),

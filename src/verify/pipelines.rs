@@ -126,7 +126,7 @@ impl SealedPipelines {
         match fits {
             Ok(()) => self.blocks += blocks.len(),
             Err(misfit) => findings.report_at(
-                At::entry(seq).of(item),
+                At::entry(seq).for_item(item),
                 Code::Blocks,
                 format!("entry {seq}: item {item} #{attempt}: {misfit}"),
             ),

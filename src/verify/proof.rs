@@ -70,7 +70,7 @@ pub fn verify_proof(proof: &Proof, context: Beside, options: &Options, at_hand: 
             anchors: anchor.anchored,
             times: anchor.times,
             outcome: evidence.outcome(),
-            same_id: SameId::of(signer, first, anchor.others),
+            same_id: SameId::new(signer, first, anchor.others),
             ..evidence.claims()
         },
     };
@@ -142,7 +142,7 @@ impl<'p> Revealed<'p> {
 
     fn protected(&self) -> Vec<ProtectedItem> {
         let ends = self.json_entries.iter().flatten().filter_map(|revealed| match &revealed.entry.event {
-            Event::ItemReconciled(end) => ProtectedItem::of(end)
+            Event::ItemReconciled(end) => ProtectedItem::from_entry(end)
                 .map(|item| ProtectedItem { allowed_by: item.allowed.then(|| revealed.entry.actor.clone()), ..item }),
             _ => None,
         });

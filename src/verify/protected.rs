@@ -58,7 +58,7 @@ pub struct ProtectedItem {
 
 impl ProtectedItem {
     /// Returns the item of an entry, if that changes protected files.
-    pub(super) fn of(e: &ItemReconciled) -> Option<Self> {
+    pub(super) fn from_entry(e: &ItemReconciled) -> Option<Self> {
         let (item, changes) = (e.item.clone(), e.protected.clone());
         let (allowed, judged) = (e.protected_allowed, e.protected_judged);
         (!changes.is_empty()).then_some(Self { item, changes, allowed, allowed_by: None, judged, approved_by: None })
@@ -67,7 +67,7 @@ impl ProtectedItem {
     /// Returns all items of a run, with the approvals of its final state.
     pub(super) fn all(case: &Case<'_>, state: Option<&RunState>) -> Vec<Self> {
         let ends = case.chain.links.iter().filter_map(|link| match &link.entry.event {
-            Event::ItemReconciled(e) => Self::of(e),
+            Event::ItemReconciled(e) => Self::from_entry(e),
             _ => None,
         });
         ends.map(|item| {
@@ -289,5 +289,5 @@ impl<'c> ProtectedFiles<'c> {
 
 fn report_at(findings: &mut Findings, seq: u64, e: &ItemReconciled, why: &str) {
     let why = format!("the protected files of {} #{}: {why}", e.item, e.attempt);
-    findings.report_at(At::entry(seq).of(&e.item), Code::Protected, why);
+    findings.report_at(At::entry(seq).for_item(&e.item), Code::Protected, why);
 }

@@ -324,7 +324,7 @@ impl Verdicts {
 
     /// Returns the first finding of the first stage that has one.
     pub(crate) fn first(&self) -> Option<First> {
-        self.rows.map(First::of).iter().flatten().min().copied()
+        self.rows.map(First::from_verdict).iter().flatten().min().copied()
     }
 
     /// Returns true if the first finding contradicts the run.

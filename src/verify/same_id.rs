@@ -40,7 +40,7 @@ pub struct SameId {
 
 impl SameId {
     /// Returns `None` if there are no others; `key` and `first` belong to entry 0.
-    pub(super) fn of(key: Option<String>, first: Option<Digest>, others: Vec<OtherRun>) -> Option<Self> {
+    pub(super) fn new(key: Option<String>, first: Option<Digest>, others: Vec<OtherRun>) -> Option<Self> {
         (!others.is_empty()).then_some(Self { key, first, others })
     }
 }

@@ -47,7 +47,7 @@ pub(crate) struct Signed<'a> {
 }
 
 impl<'a> Signed<'a> {
-    pub(super) fn of(link: &'a Link) -> Self {
+    pub(super) fn from_link(link: &'a Link) -> Self {
         let Link { entry, signer, verified_before, .. } = link;
         let (seq, at, signer) = (entry.seq, entry.at, signer.as_deref());
         Self { seq, at, signer, event: Some(&entry.event), verified_before: *verified_before }
@@ -158,7 +158,7 @@ pub(super) fn row(case: &Case<'_>, imports: &[Imported], held_since: Option<Mome
     let keys = case.chain.submitted().map(Keys::of).unwrap_or_default();
     let first = case.chain.links.first().map(|link| link.hash);
     let writers = if case.chain.cut { Writers::Any } else { Writers::of_run(case.run, keys, first) };
-    let mut judged = judge(case.chain.links.iter().map(Signed::of), writers, "", case.options, held_since);
+    let mut judged = judge(case.chain.links.iter().map(Signed::from_link), writers, "", case.options, held_since);
     let options_for_others = options_for_others(case.options);
     for Imported { seq, label, found, .. } in imports {
         for (key, at) in found.iter().flat_map(|source| &source.keys) {

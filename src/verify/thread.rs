@@ -332,7 +332,7 @@ fn signed(chain: &ThreadChain, options: &Options) -> Signature {
 /// Judges every signature of a thread; `label` is the prefix of findings.
 fn signatures(chain: &ThreadChain, options: &Options, label: &str) -> Judged {
     let writers = chain.marked_owner().map_or(Writers::First, Writers::Owner);
-    judge(chain.links.iter().map(Signed::of), writers, label, options, None)
+    judge(chain.links.iter().map(Signed::from_link), writers, label, options, None)
 }
 
 /// A reason why a thread must not be continued or adopted.

@@ -121,7 +121,7 @@ pub struct Prompt {
 }
 
 impl Whence {
-    pub(super) fn of(
+    pub(super) fn new(
         question: &str,
         found: &[Rc<Finding>],
         lines: Option<(&str, &[Line])>,
@@ -129,26 +129,26 @@ impl Whence {
     ) -> Self {
         let mut commits = Vec::new();
         for finding in found {
-            commits.push(CommitShown::of(finding, attribution));
+            commits.push(CommitShown::from_finding(finding, attribution));
         }
         let mut line_answers = None;
         if let Some((path, lines)) = lines {
             for line in lines {
                 let Some(finding) = &line.finding else { continue };
                 if !commits.iter().any(|commit: &CommitShown| commit.commit == finding.commit.oid) {
-                    commits.push(CommitShown::of(finding, attribution));
+                    commits.push(CommitShown::from_finding(finding, attribution));
                 }
                 // Includes items whose patches came with another's.
                 let at = commits.iter().position(|commit| commit.commit == finding.commit.oid).unwrap_or_default();
                 for origin in &line.origins {
-                    let item_ref = Named::of(origin);
+                    let item_ref = Named::from_origin(origin);
                     if !commits[at].items.iter().any(|item| item.item_ref == item_ref) {
-                        let item = ItemShown::of(origin, attribution);
+                        let item = ItemShown::from_origin(origin, attribution);
                         commits[at].items.push(item);
                     }
                 }
             }
-            line_answers = Some(lines.iter().map(|line| LinesShown::of(path, line)).collect::<Vec<_>>());
+            line_answers = Some(lines.iter().map(|line| LinesShown::from_line(path, line)).collect::<Vec<_>>());
         }
         let proven = match &line_answers {
             Some(lines) => lines.iter().all(|line| line.proven),
@@ -159,8 +159,8 @@ impl Whence {
 }
 
 impl CommitsVerified {
-    pub(super) fn of(range: &str, found: &[Rc<Finding>], attribution: &mut Attribution<'_>) -> Self {
-        let commits = found.iter().map(|finding| CommitShown::of(finding, attribution)).collect::<Vec<_>>();
+    pub(super) fn new(range: &str, found: &[Rc<Finding>], attribution: &mut Attribution<'_>) -> Self {
+        let commits = found.iter().map(|finding| CommitShown::from_finding(finding, attribution)).collect::<Vec<_>>();
         let passed = commits.iter().all(|commit| commit.verdict.passes());
         let red = commits.iter().any(|commit| commit.verdict == Verdict::Product && commit.is_red());
         Self { range: range.to_owned(), passed, red, commits }
@@ -168,8 +168,8 @@ impl CommitsVerified {
 }
 
 impl CommitShown {
-    fn of(finding: &Finding, attribution: &mut Attribution<'_>) -> Self {
-        let items = finding.origins.iter().map(|origin| ItemShown::of(origin, attribution)).collect();
+    fn from_finding(finding: &Finding, attribution: &mut Attribution<'_>) -> Self {
+        let items = finding.origins.iter().map(|origin| ItemShown::from_origin(origin, attribution)).collect();
         Self {
             commit: finding.commit.oid,
             subject: finding.commit.subject.clone(),
@@ -178,7 +178,7 @@ impl CommitShown {
             by: finding.how,
             detail: finding.detail.clone(),
             items,
-            others: finding.others.iter().map(Named::of).collect(),
+            others: finding.others.iter().map(Named::from_origin).collect(),
         }
     }
 }
@@ -203,17 +203,17 @@ impl Named {
             .map_or_else(|| self.run.to_string(), |(remote, _)| format!("{remote}/{}", self.run))
     }
 
-    fn of(origin: &Origin) -> Self {
+    fn from_origin(origin: &Origin) -> Self {
         let at = &origin.patch.record.at;
         Self { run: at.run.clone(), reference: at.reference.clone(), item: origin.patch.item.clone() }
     }
 }
 
 impl ItemShown {
-    fn of(origin: &Origin, attribution: &mut Attribution<'_>) -> Self {
-        let item_ref = Named::of(origin);
+    fn from_origin(origin: &Origin, attribution: &mut Attribution<'_>) -> Self {
+        let item_ref = Named::from_origin(origin);
         let known = attribution.runs.known(&origin.patch.record.at);
-        let made = known.run.as_ref().and_then(|run| Made::of(run, &item_ref.item, attribution));
+        let made = known.run.as_ref().and_then(|run| Made::find(run, &item_ref.item, attribution));
         Self { item_ref, product: origin.patch.product.sha256, standing: known.standing.clone(), made }
     }
 
@@ -229,7 +229,7 @@ impl ItemShown {
 }
 
 impl Made {
-    fn of(run: &VerifiedRun, id: &ItemId, attribution: &Attribution<'_>) -> Option<Self> {
+    fn find(run: &VerifiedRun, id: &ItemId, attribution: &Attribution<'_>) -> Option<Self> {
         let mut ends = run.links.iter().rev().filter_map(|link| Some((&link.entry, link.entry.event.end_of(id)?)));
         let ended = ends.find(|(_, e)| e.status == Outcome::Done);
         let (Some((entry, ended)), Some(at)) = (ended, run.state.graph.position(id)) else { return None };
@@ -246,7 +246,7 @@ impl Made {
             subagent: manifest.as_ref().and_then(|manifest| manifest.subagent.clone()),
             argv: manifest.as_ref().map(|manifest| manifest.argv.clone()),
             sandbox: manifest.map(|manifest| manifest.claims.sandbox),
-            prompt: Prompt::of(item),
+            prompt: Prompt::from_item(item),
             check: ended.verify,
             claims: Reported::of(ended.claims.as_deref(), ended.usage),
             sealed: run.state.sealed,
@@ -258,7 +258,7 @@ impl Made {
 }
 
 impl Prompt {
-    fn of(item: &Item) -> Self {
+    fn from_item(item: &Item) -> Self {
         let digest = format::digest_of(&item.inputs);
         let text = match (item.inputs.get("command"), item.inputs.get("workerInput")) {
             (Some(serde_json::Value::String(command)), _) => command.clone(),

@@ -49,7 +49,7 @@ impl Attribution<'_> {
                 continue;
             };
             let lines = self.lines(Some(oid), path, None)?;
-            let line_answers = lines.iter().map(|line| LinesShown::of(name, line));
+            let line_answers = lines.iter().map(|line| LinesShown::from_line(name, line));
             added.lines.extend(line_answers.filter(|line| line.commit == Some(oid)));
         }
         Ok(added)

@@ -40,14 +40,14 @@ impl Repository {
         with.open(|gate| {
             let mut attribution = Attribution::new(&self.store, gate)?;
             let answer = match question {
-                Asked::Commit(commit) => Whence::of(text, &[attribution.attribute(commit)?], None, &mut attribution),
+                Asked::Commit(commit) => Whence::new(text, &[attribution.attribute(commit)?], None, &mut attribution),
                 Asked::Range(commits) => {
                     let found = attribution.attribute_all(&commits)?;
-                    Whence::of(text, &found, None, &mut attribution)
+                    Whence::new(text, &found, None, &mut attribution)
                 }
                 Asked::Lines { commit, path, lines } => {
                     let found = attribution.lines(commit, &path, lines.as_ref())?;
-                    Whence::of(text, &[], Some((&path.to_string(), &found)), &mut attribution)
+                    Whence::new(text, &[], Some((&path.to_string(), &found)), &mut attribution)
                 }
             };
             attribution.cautions().for_each(|caution| warn(&caution));
@@ -69,7 +69,7 @@ impl Repository {
         with.open(|gate| {
             let mut attribution = Attribution::new(&self.store, gate)?;
             let found = attribution.attribute_all(&commits)?;
-            let answer = CommitsVerified::of(range, &found, &mut attribution);
+            let answer = CommitsVerified::new(range, &found, &mut attribution);
             attribution.cautions().for_each(|caution| warn(&caution));
             Ok(answer)
         })?

@@ -109,7 +109,7 @@ fn record<'l>(facts: &Facts<'_>, lines: &'l ItemLines<'_, '_>, lines_in: LinesIn
                 path,
                 conversations: [Conversation {
                     contributor: contributor.clone(),
-                    ranges: ranges.iter().map(Range::of).collect(),
+                    ranges: ranges.iter().map(Range::from_lines).collect(),
                 }],
             })
             .collect(),
@@ -128,7 +128,7 @@ fn contributor<'a>(attempt: &'a Attempt<'_>) -> Contributor<'a> {
 }
 
 impl Range {
-    fn of(lines: &RangeInclusive<u64>) -> Self {
+    fn from_lines(lines: &RangeInclusive<u64>) -> Self {
         Self { start_line: *lines.start(), end_line: *lines.end() }
     }
 }

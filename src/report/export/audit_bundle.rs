@@ -217,7 +217,7 @@ fn anchor(bundle: &AuditBundle<'_>, found: Digest, known: Option<Digest>) -> Ver
 
 /// Checks that every consumed reference is a product of another item that was done earlier.
 fn handoff(bundle: &AuditBundle<'_>) -> Verdict {
-    let manifests = Manifests::of(bundle);
+    let manifests = Manifests::index(bundle);
     let mut findings = Findings::default();
     let mut produced: HashMap<&str, HashSet<&str>> = HashMap::new();
     let mut count = 0;
@@ -248,7 +248,7 @@ fn handoff(bundle: &AuditBundle<'_>) -> Verdict {
 
 /// Checks that every dispatch has a manifest and every manifest a dispatch.
 fn manifest(bundle: &AuditBundle<'_>) -> Verdict {
-    let manifests = Manifests::of(bundle);
+    let manifests = Manifests::index(bundle);
     let mut findings = Findings::default();
     let mut backed = HashSet::new();
     let mut known = HashSet::new();
@@ -283,7 +283,7 @@ struct Manifests<'b, 'v> {
 }
 
 impl<'b, 'v> Manifests<'b, 'v> {
-    fn of(bundle: &'b AuditBundle<'v>) -> Self {
+    fn index(bundle: &'b AuditBundle<'v>) -> Self {
         let mut by_hash = HashMap::new();
         for manifest in &bundle.manifests {
             by_hash.insert(Digest::of(&manifest.canonical()).to_string(), manifest);

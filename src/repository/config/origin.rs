@@ -16,11 +16,11 @@ pub(super) struct WorkTrees {
 
 /// Returns the work trees of a repository, links resolved.
 pub fn work_trees(store: &Store) -> Vec<PathBuf> {
-    WorkTrees::of(store).roots
+    WorkTrees::find(store).roots
 }
 
 impl WorkTrees {
-    pub(super) fn of(store: &Store) -> Self {
+    pub(super) fn find(store: &Store) -> Self {
         let common = store.common_dir();
         let linked = std::fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
         let linked = linked.filter_map(|entry| {
@@ -74,5 +74,5 @@ fn canonical(path: PathBuf) -> PathBuf {
 /// Returns true if a path lies in a work tree of the repository, or passes through a symbolic link
 /// that does.
 pub fn is_in_work_tree(store: &Store, path: &Path) -> bool {
-    WorkTrees::of(store).hold(path)
+    WorkTrees::find(store).hold(path)
 }

@@ -340,15 +340,15 @@ settings! {
         /// The JSON Schema of documents with this name and version. A relative path starts from the
         /// top of the work tree.
         "handoff.schema.<id>@<version>.path": File, "none"
-            => |config, given, path| config.set_schema(&given.name(), Registration::of(given.setting, path));
+            => |config, given, path| config.set_schema(&given.name(), Registration::from_setting(given.setting, path));
         /// The shape that a plan's items refer to by this name. A relative path starts from the top
         /// of the work tree.
         "handoff.shape.<id>.path": File, "none"
-            => |config, given, path| drop(config.shapes.insert(given.name(), Registration::of(given.setting, path)));
+            => |config, given, path| drop(config.shapes.insert(given.name(), Registration::from_setting(given.setting, path)));
         /// The pipeline that a plan's items refer to by this id, as `git handoff pipeline add` sets
         /// it. A relative path starts from the top of the work tree.
         "handoff.pipeline.<id>.path": File, "none"
-            => |config, given, path| drop(config.pipelines.insert(given.name(), Registration::of(given.setting, path)));
+            => |config, given, path| drop(config.pipelines.insert(given.name(), Registration::from_setting(given.setting, path)));
     }
     "What is shared": {
         /// The size limit of one fetch or one bundle.

@@ -19,7 +19,7 @@ pub(super) enum Counts {
 
 impl Counts {
     /// Returns where a setting with this key takes effect.
-    pub(super) fn of(key: &str) -> Self {
+    pub(super) fn for_key(key: &str) -> Self {
         const OF_GIT: [&str; 4] = ["user.signingkey", "gpg.ssh.allowedsignersfile", "gpg.ssh.program", "gpg.format"];
         if OF_GIT.contains(&key) {
             return Self::Outside;

@@ -63,7 +63,7 @@ impl Repository {
     /// Calls `warn` for ignored files.
     pub fn gatekeeper(&self, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Gatekeeper<'_>, AnyError> {
         let anchors = self.anchors(&[])?;
-        let mut means = Means::of(self);
+        let mut means = Means::from_repository(self);
         means.reach.prompt = false;
         Ok(Gatekeeper { outside: Some((anchors, means)), ..self.gatekeeper_at_hand(terms, warn)? })
     }

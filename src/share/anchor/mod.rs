@@ -89,7 +89,7 @@ pub struct Means {
 
 impl Means {
     /// Creates the means from a repository's configuration and environment.
-    pub fn of(repository: &Repository) -> Self {
+    pub fn from_repository(repository: &Repository) -> Self {
         Self {
             store: repository.store.clone(),
             reach: repository.reach(),

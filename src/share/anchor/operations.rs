@@ -40,7 +40,7 @@ impl Repository {
         kind::settle(self, &mut settings)?;
         let lower = settings.iter().map(|(key, value)| (key.to_ascii_lowercase(), value.clone())).collect();
         let anchor = self.anchor(name, &lower)?;
-        anchor.probe(&Means::of(self))?;
+        anchor.probe(&Means::from_repository(self))?;
         self.configure(name, &settings, global)?;
         Ok(AnchorShown::added(&anchor))
     }
@@ -62,7 +62,7 @@ impl Repository {
 
     /// Lists the anchors that verify asks.
     pub fn list_anchors(&self) -> Result<AnchorList, AnyError> {
-        Ok(AnchorList::of(&self.anchors(&[])?))
+        Ok(AnchorList::from_anchors(&self.anchors(&[])?))
     }
 
     /// Publishes sealed runs and threads: the named ones or all, to the named anchors or all.
@@ -77,7 +77,7 @@ impl Repository {
             return Err(Error::NoAnchors.into());
         }
         let evidence = self.to_anchor(runs)?;
-        let means = Means { writer: self.log_writer()?, ..Means::of(self) };
+        let means = Means { writer: self.log_writer()?, ..Means::from_repository(self) };
         let mut answer = AnchorPush::default();
         for anchor in &anchors {
             match anchor.publish(&means, &evidence, &|subject| self.refuse_unsound(subject)) {
@@ -193,7 +193,7 @@ pub struct AnchorChecks<'r> {
 impl AnchorChecks<'_> {
     /// Asks about each run.
     pub fn answers(&self) -> impl Iterator<Item = Result<AnchorCheck, AnyError>> {
-        let checks = self.runs.reports().map(|report| Ok(AnchorCheck::of(report?)));
+        let checks = self.runs.reports().map(|report| Ok(AnchorCheck::from_report(report?)));
         checks.filter(|check| !self.all || !matches!(check, Ok(AnchorCheck { sealed: false, .. })))
     }
 

@@ -27,7 +27,7 @@ impl Repository {
         warn: &mut dyn FnMut(&str),
     ) -> Result<AnchoredThreads<'_>, AnyError> {
         let mut threads = self.verify_threads(which, trust, warn)?;
-        let (anchors, means) = (self.anchors(&[])?, Means::of(self));
+        let (anchors, means) = (self.anchors(&[])?, Means::from_repository(self));
         let mut missed: Vec<Missed> =
             threads.vanished.iter().map(|vanished| Missed::Deleted(vanished.sentence())).collect();
         if matches!(which, Which::All) {

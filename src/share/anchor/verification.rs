@@ -65,7 +65,7 @@ impl Repository {
         let base = request.base.map(|base| self.commit(base)).transpose()?;
         let options = Options { plan: request.plan, base, ..options };
         let anchors = self.anchors(request.anchors)?;
-        Ok(Verification { repository: self, options, anchors, means: Means::of(self) })
+        Ok(Verification { repository: self, options, anchors, means: Means::from_repository(self) })
     }
 
     /// Returns the required base.
@@ -98,14 +98,14 @@ impl<'r> Verification<'r> {
         let deleted = deleted.iter().map(|vanished| Missed::Deleted(vanished.sentence()));
         let missed = known_runs.missed.into_iter().chain(deleted).collect();
         let cautions = describe_vanished(&cautions);
-        Ok(RunsToVerify { missed, cautions, ..RunsToVerify::of(self, logs, targets) })
+        Ok(RunsToVerify { missed, cautions, ..RunsToVerify::new(self, logs, targets) })
     }
 
     /// Verifies a local run.
     pub fn run(self, name: &str) -> Result<Report, AnyError> {
         let target = Target::find(&self.repository.store, name)?;
         let logs = Logs::read(&self.repository.store)?;
-        RunsToVerify::of(self, logs, Vec::new()).report(&target)
+        RunsToVerify::new(self, logs, Vec::new()).report(&target)
     }
 
     /// Selects named runs. A missing ref is reported if a log names the run.
@@ -144,7 +144,7 @@ impl<'r> Verification<'r> {
             .iter()
             .map(|name| Target::find(store, name).or_else(|unknown| otherwise(&logs, name, unknown)))
             .collect::<Result<_, _>>()?;
-        Ok(RunsToVerify::of(self, logs, targets))
+        Ok(RunsToVerify::new(self, logs, targets))
     }
 
     /// Asks the anchors about a run.
@@ -204,7 +204,7 @@ pub struct RunsToVerify<'r> {
 }
 
 impl<'r> RunsToVerify<'r> {
-    fn of(with: Verification<'r>, logs: Logs, targets: Vec<Target>) -> Self {
+    fn new(with: Verification<'r>, logs: Logs, targets: Vec<Target>) -> Self {
         let copies = RefCell::new(LocalCopies::new(&with.repository.store));
         Self { with, logs, targets, copies, missed: Vec::new(), cautions: Vec::new() }
     }

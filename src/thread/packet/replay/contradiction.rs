@@ -16,7 +16,7 @@ pub(super) fn findings(packet: &Packet, next_action: Option<&str>) -> Vec<Findin
     let deeds: Vec<(usize, Deed)> = deeds(&packet.completed).filter(|(_, deed)| !deed.partial).collect();
     let mut findings = Vec::new();
     if let Some(text) = next_action {
-        let next: Vec<Deed> = clauses(text).iter().map(|clause| Deed::of(clause)).collect();
+        let next: Vec<Deed> = clauses(text).iter().map(|clause| Deed::from_clause(clause)).collect();
         for (at, done) in &deeds {
             let again = next.iter().find(|next| same(next, done));
             findings.extend(again.map(|next| Finding {
@@ -51,7 +51,7 @@ pub(super) fn findings(packet: &Packet, next_action: Option<&str>) -> Vec<Findin
 
 fn deeds(texts: &[String]) -> impl Iterator<Item = (usize, Deed)> + '_ {
     let entries = texts.iter().enumerate().filter(|(_, text)| !is_none(text));
-    entries.map(|(at, text)| (at, Deed::of(&clauses(text).into_iter().flatten().collect::<Vec<_>>())))
+    entries.map(|(at, text)| (at, Deed::from_clause(&clauses(text).into_iter().flatten().collect::<Vec<_>>())))
 }
 
 /// A deed that a text reports or requests.
@@ -67,7 +67,7 @@ struct Deed {
 }
 
 impl Deed {
-    fn of(clause: &[Word]) -> Self {
+    fn from_clause(clause: &[Word]) -> Self {
         let forms = |selects: &dyn Fn(&Word) -> bool| -> BTreeSet<String> {
             clause.iter().filter(carries_meaning).filter(|word| selects(word)).map(|word| word.form.clone()).collect()
         };
