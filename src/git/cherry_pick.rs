@@ -78,8 +78,8 @@ impl CherryPick {
         git().args(["read-tree", "--reset", &tree.to_string()]).run()?;
         git().args(["update-index", "--refresh"]).succeeds()?;
         let indexed: BTreeSet<PathBuf> = paths(&git().args(["ls-files", "-z"]).run()?).collect();
-        let differing = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
-        let differing: BTreeSet<PathBuf> = paths(&differing).collect();
+        let unstaged = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
+        let differing: BTreeSet<PathBuf> = paths(&unstaged).collect();
         let mut found = BTreeSet::new();
         for path in own.iter().filter(|path| differing.contains(*path) || !indexed.contains(*path)) {
             there(&root, path, &mut found).map_err(|error| Error::Look(path.clone(), error))?;

@@ -63,7 +63,7 @@ impl Hooks {
         }
         let top = canonical(&hooks.root).unwrap_or_else(|| hooks.root.clone());
         let own = ways(&path);
-        hooks.own = own.iter().filter_map(|path| path.strip_prefix(&top).ok().map(Path::to_owned)).collect();
+        hooks.own = own.iter().filter_map(|file| file.strip_prefix(&top).ok().map(Path::to_owned)).collect();
         Ok(Some(hooks))
     }
 

@@ -71,8 +71,8 @@ impl Scratch {
         }
         let apply = ["apply", "--cached", "--whitespace=nowarn", "--no-ignore-whitespace", "-p1", "-"];
         git().args(apply).input(patch).run()?;
-        let tree = self.write_tree(git())?;
-        oid(&tree).map_err(|_| program::Error::Spawn(std::io::Error::other("git write-tree names no tree")))
+        let written = self.write_tree(git())?;
+        oid(&written).map_err(|_| program::Error::Spawn(std::io::Error::other("git write-tree names no tree")))
     }
 
     /// Returns what `git write-tree` prints for the index of `git`.

@@ -276,8 +276,11 @@ mod tests {
         assert!(bytes[head.length..].starts_with("PACK"));
         let long = oid.repeat(2)[..64].to_owned();
         let newer = format!("# v3 git bundle\n@object-format=sha256\n@filter=blob:none\n{long} refs/x\n\n");
-        let head = bundle_head(newer.as_bytes()).expect("it is one");
-        assert_eq!((head.object_format.as_str(), head.asks), ("sha256", vec!["filter=blob:none".to_owned()]));
+        let newer_head = bundle_head(newer.as_bytes()).expect("it is one");
+        assert_eq!(
+            (newer_head.object_format.as_str(), newer_head.asks),
+            ("sha256", vec!["filter=blob:none".to_owned()])
+        );
         for bad in ["", "# v2 git bundle\n", "# v4 git bundle\n\n", "# v2 git bundle\nx\n\n"] {
             assert_eq!(bundle_head(bad.as_bytes()), None, "{bad:?}");
         }
@@ -291,18 +294,18 @@ mod tests {
             format!("-{long}"),
             format!("{oid} refs/x\n@object-format=sha1"),
         ] {
-            let head = format!("# v3 git bundle\n{line}\n\n");
-            assert_eq!(bundle_head(head.as_bytes()), None, "{line:?}");
+            let header = format!("# v3 git bundle\n{line}\n\n");
+            assert_eq!(bundle_head(header.as_bytes()), None, "{line:?}");
         }
         let latin = [b"# v2 git bundle\n", oid.as_bytes(), b" refs/\xe4\n\n"].concat();
         assert_eq!(bundle_head(&latin), None);
-        for (head, asks) in [
+        for (variant, asks) in [
             ("# v3 git bundle\n@what\n\n", "what"),
             ("# v3 git bundle\n@object-format=sha512\n\n", "object-format=sha512"),
             ("# v3 git bundle\n@object-format=sha1\n@object-format=sha256\n\n", "object-format=sha256"),
             ("# v2 git bundle\n@object-format=sha1\n\n", "object-format=sha1"),
         ] {
-            assert_eq!(bundle_head(head.as_bytes()).expect(head).asks, [asks]);
+            assert_eq!(bundle_head(variant.as_bytes()).expect(variant).asks, [asks]);
         }
     }
 }

@@ -42,9 +42,9 @@ pub fn push(store: &Store, reach: &Reach, to: &str, specs: &[Spec]) -> Result<(V
     let mut done = Done::default();
     let leased = specs.iter().filter(|spec| spec.instead_of.is_some()).count();
     let call = Call { store, reach, to };
-    for specs in specs.chunks(if leased > MOST_LEASED { MOST_LEASED } else { MOST_PUSHED }) {
-        let (mut first, others): (Vec<Spec>, Vec<Spec>) = specs.iter().cloned().partition(|spec| spec.goes_first);
-        match call.push(specs, true)? {
+    for chunk in specs.chunks(if leased > MOST_LEASED { MOST_LEASED } else { MOST_PUSHED }) {
+        let (mut first, others): (Vec<Spec>, Vec<Spec>) = chunk.iter().cloned().partition(|spec| spec.goes_first);
+        match call.push(chunk, true)? {
             None => {
                 // The others are pushed only after all first refs arrived.
                 for part in [&first, &others].into_iter().filter(|part| !part.is_empty()) {
@@ -151,7 +151,7 @@ impl Call<'_> {
             let is_taken = alone.answers.iter().all(|answer| answer.accepted);
             if !is_taken && (at == 0 || spec.goes_first) {
                 // A reason that does not depend on the number of refs applies to each.
-                let left = specs[at..].iter().map(|spec| &spec.to).collect::<Vec<_>>();
+                let left = specs[at..].iter().map(|rest| &rest.to).collect::<Vec<_>>();
                 done.answers.extend(together.answers.into_iter().filter(|answer| left.contains(&&answer.to)));
                 done.messages = alone.messages;
                 return Ok(done);
@@ -166,13 +166,13 @@ impl Call<'_> {
 pub fn delete(store: &Store, reach: &Reach, to: &str, refs: &[(String, Oid)]) -> Result<Vec<Answer>, Error> {
     let call = Call { store, reach, to };
     let mut answers = Vec::new();
-    for refs in refs.chunks(MOST_LEASED) {
-        let together = call.delete(refs)?;
+    for chunk in refs.chunks(MOST_LEASED) {
+        let together = call.delete(chunk)?;
         if !together.is_refused_as_a_whole() {
             answers.extend(together.answers);
             continue;
         }
-        for (at, alone) in refs.iter().enumerate() {
+        for (at, alone) in chunk.iter().enumerate() {
             let alone = call.delete(std::slice::from_ref(alone))?;
             if at == 0 && alone.answers.iter().any(|answer| !answer.accepted) {
                 answers.extend(together.answers);
@@ -199,9 +199,9 @@ fn push_once(
     if atomic {
         call = call.arg("--atomic");
     }
-    for Spec { to, instead_of, .. } in specs {
+    for Spec { to: target, instead_of, .. } in specs {
         if let Some(old) = instead_of {
-            call = call.arg(format!("--force-with-lease={to}:{old}"));
+            call = call.arg(format!("--force-with-lease={target}:{old}"));
         }
     }
     let mut out = Vec::new();

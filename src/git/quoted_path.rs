@@ -42,8 +42,8 @@ pub fn read(text: &[u8]) -> Option<(BString, &[u8])> {
         match byte {
             b'"' => return Some((path, rest)),
             b'\\' => {
-                let (escaped, after) = rest.split_first()?;
-                rest = after;
+                let (escaped, tail) = rest.split_first()?;
+                rest = tail;
                 path.push(match escaped {
                     b'a' => 7,
                     b'b' => 8,
@@ -54,8 +54,8 @@ pub fn read(text: &[u8]) -> Option<(BString, &[u8])> {
                     b'r' => b'\r',
                     b'"' | b'\\' => *escaped,
                     b'0'..=b'3' => {
-                        let (digits, after) = rest.split_at_checked(2)?;
-                        rest = after;
+                        let (digits, tail) = rest.split_at_checked(2)?;
+                        rest = tail;
                         octal([*escaped, digits[0], digits[1]])?
                     }
                     _ => return None,

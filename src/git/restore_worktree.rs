@@ -131,7 +131,7 @@ pub(super) fn there(root: &Path, path: &Path, found: &mut BTreeSet<PathBuf>) -> 
 /// link are outside of the work tree.
 pub(super) fn remove(root: &Path, path: &Path) -> io::Result<()> {
     let folders = || path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
-    let is_folder = |path: &Path| fs::symlink_metadata(root.join(path)).is_ok_and(|meta| meta.is_dir());
+    let is_folder = |folder: &Path| fs::symlink_metadata(root.join(folder)).is_ok_and(|meta| meta.is_dir());
     if !folders().all(is_folder) || is_folder(path) {
         return Ok(());
     }

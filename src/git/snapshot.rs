@@ -109,7 +109,7 @@ pub fn commit(store: &Store, excluded: &[&str]) -> Result<Oid, Error> {
     // A split index would write a file beside the user's index.
     let git = || store.git().work_tree(&root).env("GIT_INDEX_FILE", &index).config("core.splitIndex=false");
     let all = git().args(["add", "--all", "--", ":/"]);
-    excluded.iter().fold(all, |git, folder| git.arg(format!(":(top,exclude,literal){folder}"))).run()?;
+    excluded.iter().fold(all, |call, name| call.arg(format!(":(top,exclude,literal){name}"))).run()?;
     let tree = git().arg("write-tree").line()?;
     let tree = tree.parse().map_err(|_| work_tree::Error::Tree(tree))?;
     Ok(bare_commit(store, tree, Some(head))?)

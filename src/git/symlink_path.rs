@@ -29,8 +29,8 @@ pub(super) fn places(path: &Path) -> Vec<PathBuf> {
                 if places.len() > MOST_LINKS {
                     return places;
                 }
-                for name in names(&target).into_iter().rev() {
-                    left.push_front(name);
+                for part in names(&target).into_iter().rev() {
+                    left.push_front(part);
                 }
             }
             Some(Component::CurDir) | None => {}

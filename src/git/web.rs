@@ -78,10 +78,10 @@ impl Trace {
             Err(error) if is_page(&error) => Vec::new(),
             other => other?,
         };
-        let report = whole.read()?;
+        let text = whole.read()?;
         let has_refs = !porcelain::listed(&String::from_utf8_lossy(&listed)).is_empty();
-        let is_repository = has_refs || report.to_ascii_lowercase().contains(HEAD);
-        Ok(if is_repository { None } else { Some(described(&report)) })
+        let is_repository = has_refs || text.to_ascii_lowercase().contains(HEAD);
+        Ok(if is_repository { None } else { Some(described(&text)) })
     }
 }
 

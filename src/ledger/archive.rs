@@ -43,7 +43,7 @@ pub fn add(writer: &Writer, runs: &Contents) -> Result<String, Error> {
             .filter(|(run, archived)| known.get(*run) != Some(archived))
             .map(|(run, archived)| (run.clone(), *archived))
             .collect();
-        let drafts = new.chunks(MOST_RUNS).map(|runs| draft(&fingerprint, runs)).collect();
+        let drafts = new.chunks(MOST_RUNS).map(|chunk| draft(&fingerprint, chunk)).collect();
         writer.append(&head, drafts)?.publish()?;
         Ok(head.name)
     })
@@ -75,12 +75,12 @@ pub fn remove(writer: &Writer, reference: &str, run: &RunId) -> Result<(), Error
         if left.remove(run).is_none() {
             return Ok(());
         }
-        for (other, tip) in refs::list(store, format::ARCHIVE_REFS)? {
+        for (other, other_tip) in refs::list(store, format::ARCHIVE_REFS)? {
             // An unreadable archive does not count as holding a run.
             if other != reference
-                && let Ok(contents) = archives::contents(store, tip)
+                && let Ok(contents) = archives::contents(store, other_tip)
             {
-                left.retain(|run, of| contents.get(run) != Some(&*of));
+                left.retain(|key, of| contents.get(key) != Some(&*of));
             }
         }
         if !left.is_empty() {

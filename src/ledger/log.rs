@@ -93,7 +93,7 @@ pub fn extend(
     }
     // Another log of the key has all these entries, so new ones are dated now.
     let now = writer.clock.now();
-    let (guard, links) = writer
+    let (dated_guard, dated_links) = writer
         .append_dated(
             &head,
             events
@@ -105,8 +105,8 @@ pub fn extend(
                 .collect(),
         )?
         .place()?;
-    let name = LogName::apart(&writer.signer.fingerprint(), first_of(&links).hash);
-    Ok(Extension::new(name, &head, guard, &links))
+    let name = LogName::apart(&writer.signer.fingerprint(), first_of(&dated_links).hash);
+    Ok(Extension::new(name, &head, dated_guard, &dated_links))
 }
 
 /// Returns drafts with their times. An event older than its predecessor states its time in `made`.
@@ -153,7 +153,7 @@ impl Extension {
         // The objects are kept until the ref has moved.
         drop(self.guard);
         moved.map_err(|error| match error {
-            refs::Error::LostRace(name) => Error::Chain(chain::Error::LostRace(name)),
+            refs::Error::LostRace(lost) => Error::Chain(chain::Error::LostRace(lost)),
             other => Error::Refs(other),
         })
     }
@@ -211,8 +211,8 @@ pub fn separate_name(store: &Store, log: &LogName, ours: Oid, theirs: Oid) -> Re
             own_records.entry((entry.entry.about, recorded.root.is_some())).or_default().push(recorded);
         }
     }
-    let agree = own_records.iter().all(|(about, ours)| {
-        their_records.get(about).is_none_or(|theirs| are_all_in(theirs, ours) || are_all_in(ours, theirs))
+    let agree = own_records.iter().all(|(about, records)| {
+        their_records.get(about).is_none_or(|other| are_all_in(other, records) || are_all_in(records, other))
     });
     Ok(first.filter(|_| agree).map(|first| LogName::apart(log.key(), first)))
 }

@@ -64,7 +64,7 @@ impl Signer {
     fn from_certificate(certificate: &Path, public: &PublicKey) -> Result<Self, Error> {
         let file = certificate.to_str().and_then(|name| name.strip_suffix("-cert.pub"));
         let files = file.into_iter().flat_map(|file| [PathBuf::from(file), PathBuf::from(format!("{file}.pub"))]);
-        let mut signers = files.filter_map(|file| Self::from_file(&file).ok());
+        let mut signers = files.filter_map(|path| Self::from_file(&path).ok());
         let found = signers.find(|signer| signer.public.key_data() == public.key_data());
         found.ok_or_else(|| Error::Certificate(certificate.to_owned(), Box::new(public.clone())))
     }

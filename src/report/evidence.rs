@@ -36,10 +36,10 @@ pub(super) fn bundle(
         place::Kind::Log => names_one(store, place, **oid, refs),
         _ => false,
     });
-    let refs = &read.map(|(place, oid)| (place.clone(), *oid)).collect();
-    let Listed { lines, omitted } = objects(store, refs, left_out, content)?;
+    let chosen = &read.map(|(place, oid)| (place.clone(), *oid)).collect();
+    let Listed { lines, omitted } = objects(store, chosen, left_out, content)?;
     let omits = (!omitted.is_empty()).then_some(content);
-    let mut bundle = head(store, refs, omits).into_bytes();
+    let mut bundle = head(store, chosen, omits).into_bytes();
     let call = store.git().env("GIT_NO_LAZY_FETCH", "1").config("pack.threads=0");
     call.args(["pack-objects", "--stdout", "--quiet", "--delta-base-offset", "--no-reuse-delta", "--window=50"])
         .input(lines)

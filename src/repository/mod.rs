@@ -238,7 +238,7 @@ impl Repository {
     pub fn reach(&self) -> Reach {
         let allowed = self.environment.variables.get(PROTOCOL_VARIABLE).map(|list| list.to_string_lossy().into_owned());
         let is_allowed =
-            |name: &&str| allowed.as_ref().is_none_or(|list| list.split(':').any(|allowed| allowed == *name));
+            |name: &&str| allowed.as_ref().is_none_or(|list| list.split(':').any(|protocol| protocol == *name));
         let protocols: Vec<&str> = PROTOCOLS.into_iter().filter(is_allowed).collect();
         let refused =
             self.environment.variable("GIT_TERMINAL_PROMPT").is_some_and(|value| value == "0" || value == "false");

@@ -156,7 +156,7 @@ impl RemoteRecord {
                 self.there.entry(below).or_insert(before);
             }
         }
-        known.retain(|below, _| !self.there.contains_key(below));
+        known.retain(|name, _| !self.there.contains_key(name));
         self.gone = known;
         for some in [&mut self.there, &mut self.gone] {
             bound(some, &here);

@@ -35,7 +35,7 @@ fn read_contents(store: &Store, tips: impl Iterator<Item = Oid>) -> BTreeMap<Pla
             let place = Place::of_run(run);
             let stamps = place.stamps().zip(archived.stamps);
             let both = stamps.into_iter().chain([(place, archived.commit)]);
-            both.for_each(|(place, oid)| _ = merged.entry(place).or_insert(oid));
+            both.for_each(|(key, oid)| _ = merged.entry(key).or_insert(oid));
         }
     }
     merged

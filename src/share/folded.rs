@@ -35,7 +35,7 @@ pub(super) fn give_way(
     for (place, log, head) in gone {
         let others = there.get(log.key()).map_or(&[][..], Vec::as_slice);
         let Some(folded_log) = read(store, &log, head) else { continue };
-        if others.iter().filter_map(|(other, head)| read(store, other, *head)).any(|other| other.covers(&folded_log)) {
+        if others.iter().filter_map(|(other, tip)| read(store, other, *tip)).any(|other| other.covers(&folded_log)) {
             refs::delete(store, &place.below(folder), head)?;
             folded.insert(place);
         }

@@ -194,7 +194,7 @@ impl Outbound<'_> {
             Err(_) => return None,
         };
         let there = self.there.get(&Place::of_log(name));
-        let known = there.and_then(|head| links.iter().position(|link| link.commit == *head));
+        let known = there.and_then(|tip| links.iter().position(|link| link.commit == *tip));
         if known.is_none() && self.theirs.contains_key(name) {
             return None;
         }

@@ -61,11 +61,11 @@ impl<'a> Plan<'a> {
             }
             Found::Beside(to, status) => {
                 self.renamed.extend(LogName::parse(&place.name).map(|from| (from, to.clone())));
-                let place = Place::of_log(&to);
+                let renamed = Place::of_log(&to);
                 // After a crash it has both names and keeps the written one.
-                if !self.logs.contains(&place) {
-                    let old = there.has.get(&place).copied();
-                    self.add(place, old, new, status);
+                if !self.logs.contains(&renamed) {
+                    let before = there.has.get(&renamed).copied();
+                    self.add(renamed, before, new, status);
                 }
             }
         }
@@ -90,8 +90,8 @@ impl<'a> Plan<'a> {
             diverged.into_iter().partition(|one| one.how == How::Another && !archived.contains(&one.place));
         (self.pushed.others, self.diverged) = (others, refused);
         // Transcripts and time stamps are left out with their run or thread.
-        let others = &self.pushed.others;
-        self.pushed.moved.retain(|moved| !others.iter().any(|other| moved.place.belongs_to(&other.place)));
+        let left_out = &self.pushed.others;
+        self.pushed.moved.retain(|moved| !left_out.iter().any(|other| moved.place.belongs_to(&other.place)));
         !self.pushed.others.is_empty()
     }
 

@@ -89,8 +89,8 @@ impl ProtectedFiles {
         let blobs: BTreeSet<Oid> = self.files.values().copied().collect();
         edits.extend(blobs.into_iter().map(|blob| (format!("{}/{blob}", format::BASE_FILES), Edit::Blob(blob))));
         let mut batch = store.batch();
-        let tree = batch.edit_tree(None, &edits)?;
-        Ok((tree, batch.keep()?))
+        let edited = batch.edit_tree(None, &edits)?;
+        Ok((edited, batch.keep()?))
     }
 }
 

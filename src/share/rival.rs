@@ -80,7 +80,7 @@ impl RemoteRefs<'_> {
         };
         let rival =
             Rival { place: place.clone(), theirs, why, instead: alternative.as_ref().map(|(name, _)| name.clone()) };
-        Ok((alternative.map_or(Found::Blocked, |(name, status)| Found::Beside(name, status)), Some(rival)))
+        Ok((alternative.map_or(Found::Blocked, |(name, free)| Found::Beside(name, free)), Some(rival)))
     }
 
     /// Compares two valid objects.
@@ -98,8 +98,8 @@ impl RemoteRefs<'_> {
         // Another clone with the same key pushed first.
         let Some(log) = log.filter(|_| self.store.contains(theirs)) else { return Ok(Found::Apart) };
         let Some(to) = log::separate_name(self.store, &log, ours, theirs)? else { return Ok(Found::Apart) };
-        let status = self.stand(&Place::of_log(&to), ours).filter(|_| place.kind == Kind::Log);
-        Ok(status.map_or(Found::Apart, |status| Found::Beside(to, status)))
+        let separate = self.stand(&Place::of_log(&to), ours).filter(|_| place.kind == Kind::Log);
+        Ok(separate.map_or(Found::Apart, |status| Found::Beside(to, status)))
     }
 
     /// Fetches the remote's log for comparison; returns a reason if the log is invalid.

@@ -53,7 +53,7 @@ impl SharedLog {
         let recorded = self.statements_about(about);
         let (known, all) = (statements(recorded), statements(events));
         let records = events.iter().filter(|dated| match &dated.event {
-            Event::LogRecorded(new) => !records(recorded).any(|known| known.covers(new)),
+            Event::LogRecorded(new) => !records(recorded).any(|record| record.covers(new)),
             _ => false,
         });
         // The last statement counts, so the order must be kept.
@@ -62,7 +62,7 @@ impl SharedLog {
         // A later statement of the key, from another clone, stands.
         let later: Vec<_> = known.iter().filter(|dated| !all.iter().any(|own| own.event == dated.event)).collect();
         let is_overtaken =
-            |new: &&&Dated| later.iter().any(|known| known.at > new.at && is_of_same(&known.event, &new.event));
+            |new: &&&Dated| later.iter().any(|other| other.at > new.at && is_of_same(&other.event, &new.event));
         records.chain(more.iter().copied().filter(|new| !is_overtaken(&new))).cloned().collect()
     }
 
@@ -98,8 +98,8 @@ impl SharedLog {
             }
             for dated in events {
                 let is_recorded = match &dated.event {
-                    Event::LogRecorded(new) if records(recorded).any(|known| known.implies(new)) => true,
-                    Event::LogRecorded(new) if records(recorded).any(|known| !new.may_follow(about, Some(known))) => {
+                    Event::LogRecorded(new) if records(recorded).any(|record| record.implies(new)) => true,
+                    Event::LogRecorded(new) if records(recorded).any(|record| !new.may_follow(about, Some(record))) => {
                         return None;
                     }
                     Event::LogRecorded(_) => false,

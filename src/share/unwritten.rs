@@ -44,10 +44,11 @@ impl Outbound<'_> {
                 let (_, links) = chain::read_at(self.store, &name.reference(), *head).ok()?;
                 Some(SharedLog::new(name.clone(), *head, &links))
             });
-            let logs: Vec<SharedLog> = read.collect();
+            let shared_logs: Vec<SharedLog> = read.collect();
             let statements = self.to_say(&key)?;
-            let lacking =
-                statements.iter().filter(|(about, events)| logs.iter().all(|log| !log.lacks(about, events).is_empty()));
+            let lacking = statements
+                .iter()
+                .filter(|(about, events)| shared_logs.iter().all(|log| !log.lacks(about, events).is_empty()));
             let places = lacking.filter_map(|(about, _)| place_of(about));
             unwritten.extend(places.map(|place| Unwritten { key: key.clone(), place }));
         }

@@ -128,11 +128,11 @@ impl<'q> Snapshot<'q> {
             other => other.into(),
         })?;
         let now = snapshot.git().args(["ls-files", "-z", "--stage"]).run()?;
-        if let Some(nested) = links(&now).difference(&links(&staged)).next() {
-            return Err(Error::Nested(path_of(nested)));
+        if let Some(link) = links(&now).difference(&links(&staged)).next() {
+            return Err(Error::Nested(path_of(link)));
         }
-        let tree = snapshot.git().arg("write-tree").line()?;
-        snapshot.tree = tree.parse().map_err(|_| Error::Refused(format!("git wrote the tree {tree:?}")))?;
+        let written = snapshot.git().arg("write-tree").line()?;
+        snapshot.tree = written.parse().map_err(|_| Error::Refused(format!("git wrote the tree {written:?}")))?;
         Ok(snapshot)
     }
 

@@ -78,7 +78,7 @@ impl Repository {
         let copies = refs::fetched_at(store, &Place::of_run(&run))?.into_iter().filter(|(_, tip)| is_copy(*tip));
         let copies = copies.map(|(reference, _)| Target { run: run.clone(), reference }.name()).collect();
         let tips = self.refs_of(&run)?;
-        let refs = tips.iter().map(|(name, _)| name.clone()).collect();
+        let refs = tips.iter().map(|(reference, _)| reference.clone()).collect();
         let log = Logs::read(store)?.recorded_runs(None).remove(&run);
         Ok(Deletion { run, refs, archives, worktrees, bytes, log, copies, tips })
     }

@@ -46,9 +46,9 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
     let read = map_objects(case.store, &blobs, |objects, (oid, _)| hash(case.store, objects, *oid));
     let mut findings = Findings::default();
     let (mut bytes, mut missing) = (0, 0);
-    for ((_, claims), read) in blobs.iter().zip(read) {
+    for ((_, claims), outcome) in blobs.iter().zip(read) {
         for claimed in claims {
-            match &read {
+            match &outcome {
                 Err(Fault::Missing(_)) if case.lazy => missing += 1,
                 Err(fault) => {
                     findings.report_at(claimed.at(), Code::ContentUnread, format!("{}: {fault}", claimed.label));

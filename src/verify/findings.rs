@@ -363,7 +363,7 @@ mod tests {
         all.extend(&findings);
         let verdict = all.clone().verdict(true, String::new);
         assert!(verdict.detail.len() < 1100 && verdict.detail.ends_with("(and 1000000 more)"), "{}", verdict.detail);
-        let verdict = all.verdict(false, String::new);
-        assert!(verdict.detail.ends_with("(and 2000000 more)"), "{}", verdict.detail);
+        let merged = all.verdict(false, String::new);
+        assert!(merged.detail.ends_with("(and 2000000 more)"), "{}", merged.detail);
     }
 }

@@ -132,8 +132,8 @@ impl Gate<'_> {
         if distrust {
             return Err(Barred::Untrusted { report: Box::new(report), what });
         }
-        if let (Some(what), false) = (conflict, self.accept_untrusted) {
-            return Err(Barred::Conflict { report: Box::new(report), what });
+        if let (Some(reason), false) = (conflict, self.accept_untrusted) {
+            return Err(Barred::Conflict { report: Box::new(report), what: reason });
         }
         // Such a chain could not be read to its first entry, because objects are missing.
         if case.chain.cut || case.chain.links.is_empty() {

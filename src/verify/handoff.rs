@@ -47,9 +47,9 @@ impl Handoff {
                 }
                 Some(input) => {
                     if let Err((code, why)) = check_input(state, need, input) {
-                        let (at, digest) = (At::entry(seq).for_item(item).path(key.as_str()), input.digest.short());
+                        let (place, digest) = (At::entry(seq).for_item(item).path(key.as_str()), input.digest.short());
                         let why = format!("item {item}, input {key}: {digest} was consumed, but {why}");
-                        self.findings.report_at(at, code, why);
+                        self.findings.report_at(place, code, why);
                     }
                 }
             }

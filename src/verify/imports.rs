@@ -117,14 +117,14 @@ fn examine_products(case: &Case<'_>) -> Vec<Imported> {
     for same in imports.chunk_by(|(_, _, a), (_, _, b)| a.evidence == b.evidence) {
         let evidence = read(case, &objects, &same[0].2.evidence);
         found.extend(same.iter().map(|(at, name, import)| {
-            let found = shows(&evidence, name, import);
+            let source = shows(&evidence, name, import);
             (
                 *at,
                 Imported {
                     seq: 0,
                     label: format!("entry 0: {}", cut_to((*name).clone(), NAMED)),
                     kind: ImportKind::Product,
-                    found,
+                    found: source,
                 },
             )
         }));

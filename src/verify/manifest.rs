@@ -77,10 +77,10 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&ItemVec<Item>>) -> (Verdict, Re
     });
     let mut findings = Findings::default();
     let mut reach = Reach::default();
-    for ((seq, fired), checked) in fired.iter().zip(checked) {
-        match checked {
+    for ((seq, dispatched), outcome) in fired.iter().zip(checked) {
+        match outcome {
             Ok(one) => reach.add(one),
-            Err(problem) => report(*seq, fired, problem, &mut findings),
+            Err(problem) => report(*seq, dispatched, problem, &mut findings),
         }
     }
     let bound = counted(fired.len(), "manifest", "manifests");

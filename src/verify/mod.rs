@@ -318,9 +318,9 @@ impl Evidence {
         let rows = Rows { chain, signature: signature.verdict, handoff, plan, manifest, ..not_asked };
         let signers = signature.signers;
         let manifest::Reach { sandbox, real_home, writable } = reach;
-        let reach = Report { sandbox, real_home, writable, ..Report::of_entries(case) };
+        let report = Report { sandbox, real_home, writable, ..Report::of_entries(case) };
         let not_recomputed = replay.not_recomputed;
-        let claims = Report { outcome, protected, not_recomputed, unprotected, signers, ..reach };
+        let claims = Report { outcome, protected, not_recomputed, unprotected, signers, ..report };
         Verdicts { rows, claims }
     }
 }

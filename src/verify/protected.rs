@@ -72,8 +72,8 @@ impl ProtectedItem {
         });
         ends.map(|item| {
             let at = state.and_then(|state| state.graph.position(&item.item).map(|at| &state.items[at]));
-            let approved_by = at.and_then(|state| state.approved_by.clone());
-            let allowed_by = at.filter(|_| item.allowed).and_then(|state| state.allowed_by.clone());
+            let approved_by = at.and_then(|item_state| item_state.approved_by.clone());
+            let allowed_by = at.filter(|_| item.allowed).and_then(|item_state| item_state.allowed_by.clone());
             Self { allowed_by, approved_by, ..item }
         })
         .collect()

@@ -134,11 +134,11 @@ impl Report {
             text = text.words(" ").painted(PARTIAL, color.then_some(Color::Yellow));
         }
         let rows = self.rows.iter().fold(text.end(), |text, row| row_line(text, row, color));
-        let text = self
+        let with_rows = self
             .lines_below()
             .into_iter()
-            .fold(rows, |text, (state, name, detail)| labelled(text, state, name, &detail, color));
-        let text = self.remarks().iter().fold(text, |text, remark| text.words(&line(remark)).end());
+            .fold(rows, |written, (state, name, detail)| labelled(written, state, name, &detail, color));
+        let text = self.remarks().iter().fold(with_rows, |text, remark| text.words(&line(remark)).end());
         let footer = self.footer();
         if footer.is_empty() { text } else { text.words(&footer).end() }
     }

@@ -44,7 +44,7 @@ impl Guarantee {
     /// none.
     pub(crate) fn strongest(anchored: &[Anchored]) -> Self {
         let holding = anchored.iter().filter(|anchored| anchored.standing == Standing::Holds);
-        holding.map(|anchored| anchored.guarantee).max().unwrap_or(Self::Detect)
+        holding.map(|anchor| anchor.guarantee).max().unwrap_or(Self::Detect)
     }
 }
 

@@ -89,8 +89,8 @@ impl Upstream {
         let what = format!("but the run {}, from which products were imported,", self.name);
         match &self.sandbox {
             Some(sandbox) => {
-                let (sandbox, layer) = lacking(sandbox, required)?;
-                Some(format!("{layer} was required, {what} has attempts with the sandbox `{sandbox}`"))
+                let (sandbox, missing) = lacking(sandbox, required)?;
+                Some(format!("{missing} was required, {what} has attempts with the sandbox `{sandbox}`"))
             }
             None if self.imported => Some(format!(
                 "{layer} was required, {what} has no local copy up to its seal, so its sandbox is unknown"

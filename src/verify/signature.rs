@@ -334,13 +334,12 @@ pub(super) fn standing(
         .get(key)
         .filter(|since| !since.is_some_and(|since| held_since.is_some_and(|anchored| anchored < since)));
     let distrust = if let Some(since) = revoked {
-        let since_when =
-            |since| format!("is revoked since {since}, and no anchor or time stamp proves an earlier date");
+        let since_when = |date| format!("is revoked since {date}, and no anchor or time stamp proves an earlier date");
         Some((Code::KeyRevoked, since.map_or_else(|| "is revoked".to_owned(), since_when)))
     } else if outside {
         // The entry's time is its key's claim.
         Some((Code::KeyNotValid, format!("was not valid at {at}, the time that the entry asserts")))
-    } else if wanted_key.is_some_and(|expected| expected != key) {
+    } else if wanted_key.is_some_and(|required| required != key) {
         Some((Code::OtherSigner, "is not the one that was asked for".to_owned()))
     } else if principal.is_none() && (options.strict_signers || expected.is_some()) {
         let why = match expected {

@@ -151,7 +151,7 @@ impl Whence {
             line_answers = Some(lines.iter().map(|line| LinesShown::from_line(path, line)).collect::<Vec<_>>());
         }
         let proven = match &line_answers {
-            Some(lines) => lines.iter().all(|line| line.proven),
+            Some(answers) => answers.iter().all(|line| line.proven),
             None => commits.iter().all(|commit| commit.verdict == Verdict::Product),
         };
         Self { question: question.to_owned(), proven, commits, lines: line_answers }

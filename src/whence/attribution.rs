@@ -218,8 +218,8 @@ impl<'a> Attribution<'a> {
             (_, None) => detail.push_str("that does not fit its parent"),
             (_, Some(tree)) => detail.push_str(&self.differing(tree, compared.commit.tree)?),
         }
-        let found = Finding::plain(compared.commit.clone(), verdict, &detail);
-        Ok(Finding { origins, ..found })
+        let finding = Finding::plain(compared.commit.clone(), verdict, &detail);
+        Ok(Finding { origins, ..finding })
     }
 
     /// Reports that a commit's claim is false, with its actual origin if any.
@@ -251,8 +251,8 @@ impl<'a> Attribution<'a> {
             let patch =
                 patch.filter(|(_, is)| claim.product.as_ref().is_none_or(|claimed| *claimed == is.sha256.to_string()));
             if let Some((id, product)) = patch {
-                let patch = Patch { record: Rc::clone(record), item: id.clone(), product: *product };
-                found.push(self.origin(patch));
+                let built = Patch { record: Rc::clone(record), item: id.clone(), product: *product };
+                found.push(self.origin(built));
             }
         }
         found.sort_by(|a, b| a.standing.cmp(&b.standing));

@@ -146,18 +146,18 @@ fn read(store: &Store, borrowed: &BorrowedRepo, users: &BTreeMap<Oid, Vec<Patch>
     let mut ids: BTreeSet<(Oid, String)> = BTreeSet::new();
     let (mut waiting, mut bytes): (Vec<(Oid, Vec<u8>)>, usize) = (Vec::new(), 0);
     let mut remembered = 0;
-    for (oid, users) in users {
+    for (oid, using) in users {
         // A missing or oversized patch is found by its digest only.
         let Ok(patch) = store.read_blob_of(*oid, LARGEST as u64) else { continue };
         if patch.len() <= REMEMBERED && remembered + patch.len() <= REMEMBERED_IN_ALL {
             remembered += patch.len();
             let diff = Rc::new(Diff::read(&patch));
-            contents.known.extend(users.iter().map(|user| (user.clone(), Rc::clone(&diff))));
+            contents.known.extend(using.iter().map(|user| (user.clone(), Rc::clone(&diff))));
         }
         bytes += patch.len();
         waiting.push((*oid, patch));
         if bytes > AT_ONCE {
-            ids.extend(borrowed.patch_ids(waiting.iter().map(|(oid, patch)| (*oid, patch.as_slice())))?);
+            ids.extend(borrowed.patch_ids(waiting.iter().map(|(blob, content)| (*blob, content.as_slice())))?);
             (waiting, bytes) = (Vec::new(), 0);
         }
     }

@@ -92,19 +92,19 @@ impl Attribution<'_> {
         let mut found: Vec<Line> = Vec::new();
         let mut brought: BTreeMap<(Oid, BString), Vec<Blamed>> = BTreeMap::new();
         for blamed in self.blamed(commit, path, lines)? {
-            if let Some(commit) = blamed.commit {
-                brought.entry((commit, blamed.path.clone())).or_default().push(blamed);
+            if let Some(line_commit) = blamed.commit {
+                brought.entry((line_commit, blamed.path.clone())).or_default().push(blamed);
             } else {
-                let (lines, passed) = (blamed.lines, blamed.passed);
-                found.push(Line { lines, finding: None, origins: Vec::new(), mixed: false, passed });
+                let (numbers, passed) = (blamed.lines, blamed.passed);
+                found.push(Line { lines: numbers, finding: None, origins: Vec::new(), mixed: false, passed });
             }
         }
-        for ((commit, path), blamed) in brought {
-            let finding = self.attribute(commit)?;
+        for ((revision, file), blamed) in brought {
+            let finding = self.attribute(revision)?;
             let mixed = finding.how.is_none();
             let steps = if mixed { self.parts(&finding)? } else { self.expanded(&finding)? };
             if steps.len() > 1 || (mixed && !steps.is_empty()) {
-                found.extend(self.within(&finding, steps, &path, &blamed)?);
+                found.extend(self.within(&finding, steps, &file, &blamed)?);
                 continue;
             }
             let origins = if finding.how.is_some() { finding.origins.clone() } else { Vec::new() };
@@ -133,8 +133,8 @@ impl Attribution<'_> {
         };
         // Usually the line does not exist; any other cause fails below as well.
         let all = borrowed_repo::lines(self.store, commit, path.as_ref(), None)?;
-        let (lines, requested) = (all.last().map_or(0, |last| *last.lines.end()), *failed.end());
-        Err(Error::NoLine { path: path.to_string(), lines, requested }.into())
+        let (count, requested) = (all.last().map_or(0, |last| *last.lines.end()), *failed.end());
+        Err(Error::NoLine { path: path.to_string(), lines: count, requested }.into())
     }
 
     /// Attributes a commit's lines in a file to its items. Lines beyond those of the items have
@@ -288,12 +288,12 @@ impl Attribution<'_> {
     /// Returns the trees after each patch with an effect.
     pub(super) fn stepped(&mut self, patches: &[Patch], placed: Vec<Placed>) -> Vec<(Origin, Oid)> {
         let mut steps = Vec::new();
-        for placed in placed.into_iter().filter(|placed| placed.step.changed) {
+        for entry in placed.into_iter().filter(|placed| placed.step.changed) {
             let patch = patches
                 .iter()
-                .find(|patch| patch.record.at.reference == placed.known.at.reference && patch.item == placed.step.item);
+                .find(|patch| patch.record.at.reference == entry.known.at.reference && patch.item == entry.step.item);
             if let Some(patch) = patch.cloned() {
-                steps.push((self.origin(patch), placed.step.tree));
+                steps.push((self.origin(patch), entry.step.tree));
             }
         }
         steps

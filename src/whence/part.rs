@@ -63,10 +63,10 @@ impl Attribution<'_> {
     fn steps(&mut self, origins: &[Origin], before: Oid) -> Result<Vec<(Origin, Oid)>, AnyError> {
         let patches: Vec<Patch> = origins.iter().map(|origin| origin.patch.clone()).collect();
         let all = self.with_given(&patches)?;
-        for patches in [all, patches] {
-            let placed = self.runs.onto(&self.borrowed, &patches, before)?.placed();
+        for group in [all, patches] {
+            let placed = self.runs.onto(&self.borrowed, &group, before)?.placed();
             if !placed.is_empty() {
-                return Ok(self.stepped(&patches, placed));
+                return Ok(self.stepped(&group, placed));
             }
         }
         Ok(Vec::new())

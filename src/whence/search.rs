@@ -101,8 +101,8 @@ impl Attribution<'_> {
         let origins =
             self.origins(patches).into_iter().filter(|origin| !matches!(origin.standing, Standing::Barred(_)));
         for together in sets(origins.collect()) {
-            let patches: Vec<Patch> = together.iter().map(|origin| origin.patch.clone()).collect();
-            let fit = self.runs.onto(&self.borrowed, &patches, compared.before)?;
+            let combined: Vec<Patch> = together.iter().map(|origin| origin.patch.clone()).collect();
+            let fit = self.runs.onto(&self.borrowed, &combined, compared.before)?;
             if fit.tree() == Some(compared.commit.tree) {
                 return Ok(Some(Finding::made(compared, &together, fit.placed())));
             }

@@ -136,7 +136,7 @@ impl Partition {
             outline.items.iter().zip(&self.groups).map(|(item, group)| if group.is_none() { name(item) } else { None });
         let names: Vec<Option<String>> = free.collect();
         let mut sizes: BTreeMap<&String, usize> = BTreeMap::new();
-        names.iter().flatten().for_each(|name| *sizes.entry(name).or_default() += 1);
+        names.iter().flatten().for_each(|group| *sizes.entry(group).or_default() += 1);
         let mut by_size: BTreeMap<usize, usize> = BTreeMap::new();
         sizes.values().filter(|size| **size > 1).for_each(|size| *by_size.entry(*size).or_default() += 1);
         let (mut left, mut smallest) = (self.count(), 2);
@@ -147,8 +147,8 @@ impl Partition {
             left -= groups * (size - 1);
             smallest = *size;
         }
-        for (at, name) in names.iter().enumerate() {
-            if let Some(name) = name.as_ref().filter(|name| sizes[name] >= smallest) {
+        for (at, group) in names.iter().enumerate() {
+            if let Some(name) = group.as_ref().filter(|name| sizes[name] >= smallest) {
                 self.groups[at] = Some(Group { kind, name: name.clone(), layer: None });
             }
         }

@@ -85,9 +85,9 @@ impl AtAnchors {
     fn ask(holders: &Holders<'_>) -> Self {
         let Holders { key, anchors, means, .. } = *holders;
         let mut found = Self { runs: BTreeMap::new(), threads: BTreeMap::new(), missed: Vec::new() };
-        for (anchor, key) in anchors.iter().filter_map(|anchor| Some((anchor, key?))) {
+        for (anchor, own_key) in anchors.iter().filter_map(|anchor| Some((anchor, key?))) {
             let name = &anchor.name;
-            match anchor.holdings(means, key) {
+            match anchor.holdings(means, own_key) {
                 Ok(Holdings { runs, threads, complaints }) => {
                     let broken = complaints.into_iter();
                     found.missed.extend(broken.map(|why| Missed::Log(format!("{name}: {why}"))));

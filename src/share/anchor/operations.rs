@@ -99,7 +99,7 @@ impl Repository {
             names.into_iter().partition(|name| own.iter().any(|thread| thread.as_str() == name));
         // A name may be that of a run and of a thread.
         let both = thread_names.iter().filter(|name| {
-            RunId::parse(name).is_ok_and(|run| own_runs(&self.store).is_ok_and(|own| own.contains(&run)))
+            RunId::parse(name).is_ok_and(|run| own_runs(&self.store).is_ok_and(|known| known.contains(&run)))
         });
         let runs: Vec<String> = runs.into_iter().chain(both.cloned()).collect();
         let sealings = if all || !runs.is_empty() { self.sealings(&runs)? } else { Vec::new() };

@@ -94,12 +94,12 @@ impl Program {
         let (seconds, most) = (within.as_secs().to_string(), limit.to_string());
         let mut fields: BTreeMap<&str, &str> = request.iter().copied().collect();
         fields.extend([("limit", most.as_str()), ("timeout", seconds.as_str())]);
-        let request = serde_json::to_string(&fields).expect("texts are valid JSON") + "\n";
+        let text = serde_json::to_string(&fields).expect("texts are valid JSON") + "\n";
         let name = self.0.last().and_then(|name| name.rsplit('/').next()).unwrap_or_default();
         let failed = |why: String| Error::Unreachable(format!("{name} {why}"));
         let room = limit * 2 + REST;
         let folder = Temporary::new().map_err(|error| failed(format!("has no folder: {error}")))?;
-        let ended = self.run(means, folder.path(), &request, within, room);
+        let ended = self.run(means, folder.path(), &text, within, room);
         let status = ended.map_err(|error| failed(format!("cannot be run: {error}")))?;
         let status = status.ok_or(Error::Late(within.as_secs()))?;
         let output =

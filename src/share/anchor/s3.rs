@@ -275,8 +275,8 @@ fn safe(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else { return url.starts_with("https://") };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     ["localhost", "127.0.0.1", "[::1]"].into_iter().any(|own| {
-        host.strip_prefix(own).is_some_and(|rest| {
-            rest.is_empty() || rest.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok())
+        host.strip_prefix(own).is_some_and(|after| {
+            after.is_empty() || after.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok())
         })
     })
 }

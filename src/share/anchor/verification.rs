@@ -95,7 +95,7 @@ impl<'r> Verification<'r> {
         let vanished = shown::vanished(store, &logs)?.into_iter();
         let vanished = vanished.filter(|vanished| vanished.place.kind != Kind::Thread);
         let (deleted, cautions): (Vec<_>, Vec<_>) = vanished.partition(Vanished::is_missed);
-        let deleted = deleted.iter().map(|vanished| Missed::Deleted(vanished.sentence()));
+        let deleted = deleted.iter().map(|lost| Missed::Deleted(lost.sentence()));
         let missed = known_runs.missed.into_iter().chain(deleted).collect();
         let cautions = describe_vanished(&cautions);
         Ok(RunsToVerify { missed, cautions, ..RunsToVerify::new(self, logs, targets) })
@@ -257,7 +257,7 @@ impl<'r> RunsToVerify<'r> {
 fn describe_vanished(vanished: &[Vanished]) -> Vec<String> {
     let (lost, unpushed): (Vec<_>, Vec<_>) = vanished.iter().partition(|vanished| vanished.was_shown);
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    unpushed.iter().for_each(|vanished| *counts.entry(&vanished.remote).or_default() += 1);
+    unpushed.iter().for_each(|run| *counts.entry(&run.remote).or_default() += 1);
     let lost = lost.into_iter().map(Vanished::sentence);
     lost.chain(counts.into_iter().map(|(remote, count)| shown::unpushed(remote, count))).collect()
 }

@@ -35,23 +35,23 @@ pub struct Surroundings {
 /// Returns the packet of a run.
 pub fn packet(run: &VerifiedRun, around: &Surroundings, now: Moment) -> Draft {
     let view: &View = run;
-    let run = view.run.as_str();
+    let run_id = view.run.as_str();
     let done = view.state.items.indices().filter(|at| is_green(view, *at)).count();
     let all = view.state.outcomes().total;
     let base = view.state.submitted.base;
     let items: Vec<String> = ids(view, |at| is_green(view, at)).take(NAMED).collect();
     Draft {
-        objective: format!("Bring the run \"{run}\" to its end with all {all} of its items done"),
+        objective: format!("Bring the run \"{run_id}\" to its end with all {all} of its items done"),
         completed: or_none(listed(ids(view, |at| is_green(view, at)), done, |id| format!("item \"{id}\""))),
         unresolved: or_none(unresolved(view)),
         assumptions: vec![format!("the work of every item begins at the commit {base}")],
         next_action: next_action(view),
         risks: or_none(risks(view, around)),
         updated_at: now.to_string(),
-        resume_token: marker(run, now, Some(&state_mark(view))),
+        resume_token: marker(run_id, now, Some(&state_mark(view))),
         branch: None,
         commits: commits(Some(base), around),
-        run: Some(run.to_owned()),
+        run: Some(run_id.to_owned()),
         items,
         documents: around.documents.iter().take(NAMED).cloned().collect(),
     }

@@ -280,7 +280,7 @@ fn look_up_items(view: &View, items: &BTreeMap<String, String>, found: &mut Foun
 
 fn look_up_document(view: &View, name: &str, digest: Option<&str>, found: &mut Found) {
     let latest = FilePath::parse_document(name).ok();
-    let Some(latest) = latest.and_then(|name| view.state.documents.latest(&name)) else {
+    let Some(latest) = latest.and_then(|document| view.state.documents.latest(&document)) else {
         return found.fails.push(format!("the run has no document {}", quoted(name)));
     };
     let actual = latest.product.sha256;

@@ -66,7 +66,7 @@ pub(super) fn own_words(packet: &Packet) -> Packet {
     let Packet { objective, next_action, completed, unresolved, assumptions, risks, faults, .. } = &mut own;
     for (field, text) in [("objective", objective), ("next_action", next_action)] {
         let original = text.take();
-        *text = original.as_deref().map(outside).filter(|text| !text.trim().is_empty());
+        *text = original.as_deref().map(outside).filter(|rest| !rest.trim().is_empty());
         if original.is_some() && text.is_none() {
             faults.push(only_quoted(field));
         }

@@ -40,8 +40,8 @@ pub(super) fn row(passages: &[Passage]) -> Row {
         let s = if passages.len() == 1 { "" } else { "s" };
         let mut detail = format!("{} text{s} looked through, nothing asks for unsafe action", passages.len());
         if quotations > 0 {
-            let s = if quotations == 1 { "" } else { "s" };
-            let _ = write!(detail, " ({quotations} quotation{s} in code fences aside)");
+            let plural = if quotations == 1 { "" } else { "s" };
+            let _ = write!(detail, " ({quotations} quotation{plural} in code fences aside)");
         }
         return Row::new("untrusted_content", true, detail);
     }

@@ -115,7 +115,7 @@ fn of_thread(patient: &Patient<'_>, thread: &ThreadId, entries: u64, log: &str) 
     };
     let found = refs::fetched_at(store, &Place::of_thread(thread))?
         .into_iter()
-        .find(|(name, _)| chain::tip(store, name).is_ok_and(|head| head.entries >= entries));
+        .find(|(copy, _)| chain::tip(store, copy).is_ok_and(|head| head.entries >= entries));
     let message = format!("{what} {log} holds {entries} of it");
     Ok(Some(back(code, message, &name, found.map(|(_, tip)| tip))))
 }

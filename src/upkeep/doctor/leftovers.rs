@@ -41,11 +41,11 @@ pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, 
     let temporary = [temporaries(&objects), outgoing::folders(patient.store), private_files::unfinished(patient.store)];
     left.extend(temporary.into_iter().flatten().map(|path| (Kind::Temporary, path)));
     let old = left.into_iter().filter_map(|(kind, path)| Some((kind, age(&path)?, path)));
-    let left: Vec<_> = old.filter(|(_, age, _)| *age >= YOUNG).collect();
+    let stale: Vec<_> = old.filter(|(_, age, _)| *age >= YOUNG).collect();
     let mut findings = Vec::new();
-    if !left.is_empty() {
+    if !stale.is_empty() {
         let open = open_files();
-        for (kind, age, path) in left {
+        for (kind, age, path) in stale {
             findings.extend(judge(kind, age, &path, open.as_ref(), fix));
         }
     }
@@ -178,11 +178,11 @@ fn id(meta: &Metadata) -> Id {
 fn identities(path: &Path) -> Vec<Id> {
     let mut found = Vec::new();
     let mut paths = vec![path.to_owned()];
-    while let Some(path) = paths.pop() {
-        let Ok(meta) = fs::symlink_metadata(&path) else { continue };
+    while let Some(next) = paths.pop() {
+        let Ok(meta) = fs::symlink_metadata(&next) else { continue };
         found.push(id(&meta));
         if meta.is_dir() {
-            paths.extend(fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()));
+            paths.extend(fs::read_dir(next).into_iter().flatten().flatten().map(|entry| entry.path()));
         }
     }
     found

@@ -120,7 +120,7 @@ impl Composer {
         match value {
             Some(value) if before == [value] => {}
             Some(value) => self.step(key, before, Some(value)),
-            None => before.into_iter().for_each(|value| self.step(key, vec![value], None)),
+            None => before.into_iter().for_each(|earlier| self.step(key, vec![earlier], None)),
         }
     }
 
@@ -223,7 +223,7 @@ impl Repository {
     pub fn write_setup<'a>(&self, setup: &'a Setup) -> Result<SetupAnswer<'a>, WriteError> {
         for (at, step) in setup.steps.iter().enumerate() {
             step.write(&self.store).map_err(|source| {
-                let written = setup.steps[..at].iter().map(|step| format!("`{}`", step.key)).collect();
+                let written = setup.steps[..at].iter().map(|done| format!("`{}`", done.key)).collect();
                 WriteError { key: step.key.clone(), written, source }
             })?;
         }

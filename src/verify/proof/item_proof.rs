@@ -38,7 +38,7 @@ pub(in crate::verify) fn read_item_proof(proof: &Proof, options: &Options) -> Re
     let base = evidence.first.submitted().ok_or(unread)?.base;
     let keys = evidence
         .ends()
-        .map(|end| match &end.0 {
+        .map(|commit| match &commit.0 {
             Ok((decoded, signer)) => Ok((signer.clone()?, decoded.entry.at)),
             Err(why) => Err(why.clone()),
         })

@@ -36,10 +36,10 @@ pub(super) fn compare<'c>(scratch: &Scratch, patched: &[Patched<'c>], report: &m
     for one in patched {
         by_rules.entry(&one.protect).or_default().push(one);
     }
-    for (rules, patched) in by_rules {
+    for (rules, group) in by_rules {
         let protection = Protection::new(scratch, rules);
-        let together = select(&protection, &patched);
-        for one in patched {
+        let together = select(&protection, &group);
+        for one in group {
             let selected = match &together {
                 Ok(selected) => Ok(selected.clone()),
                 // No index holds a folder or a submodule and a file of the same name. One side of

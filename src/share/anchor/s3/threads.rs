@@ -125,8 +125,14 @@ impl S3Place {
             let object = object.ok_or(Error::NotOurs("thread"))?;
             let expected = entries(&key).unwrap_or_default();
             if object.thread != *thread || object.entries != expected || object.fingerprint != fingerprint {
-                let Object { thread, entries, fingerprint, .. } = object;
-                return Err(Error::ThreadElsewhere { expected, thread, entries, fingerprint }.into());
+                let Object { thread: stored_thread, entries: stored_entries, fingerprint: stored_key, .. } = object;
+                return Err(Error::ThreadElsewhere {
+                    expected,
+                    thread: stored_thread,
+                    entries: stored_entries,
+                    fingerprint: stored_key,
+                }
+                .into());
             }
             found.push((object, stored));
         }

@@ -130,7 +130,7 @@ pub(super) fn entries(body: &str) -> Vec<Entry> {
             continue;
         }
         let room = line.len() - line.trim_start().len();
-        let outermost = items.first().map_or(usize::MAX, |(room, _)| *room);
+        let outermost = items.first().map_or(usize::MAX, |(indent, _)| *indent);
         let starts = if open.is_none() && !is_fence && room <= outermost { item(line) } else { None };
         if let Some(entry) = starts {
             items.push((room, entry));

@@ -19,13 +19,13 @@ pub(super) fn findings(packet: &Packet, next_action: Option<&str>) -> Vec<Findin
         let next: Vec<Deed> = clauses(text).iter().map(|clause| Deed::from_clause(clause)).collect();
         for (at, done) in &deeds {
             let again = next.iter().find(|next| same(next, done));
-            findings.extend(again.map(|next| Finding {
+            findings.extend(again.map(|repeated| Finding {
                 rule: "C1",
                 field: "next_action".into(),
                 what: format!(
                     "completed[{at}] {} is to be started in next_action ({})",
                     quoted(&packet.completed[*at]),
-                    next.words.join(" ")
+                    repeated.words.join(" ")
                 ),
             }));
         }

@@ -48,7 +48,8 @@ fn blocked(text: &str) -> Option<String> {
     for clause in clauses(text) {
         for (at, word) in clause.iter().enumerate() {
             let before = &clause[at.saturating_sub(2)..at];
-            let negated = before.iter().any(|word| matches!(word.form.as_str(), "no" | "not" | "never" | "without"));
+            let negated =
+                before.iter().any(|earlier| matches!(earlier.form.as_str(), "no" | "not" | "never" | "without"));
             if word.is(BLOCKING) && !negated {
                 return Some(word.text.clone());
             }

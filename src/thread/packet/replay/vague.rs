@@ -115,7 +115,7 @@ fn is_concrete(clause: &[Word], at: usize) -> bool {
         Kind::Name | Kind::Path | Kind::Identifier | Kind::Command => true,
         Kind::Quoted => {
             let is_specific =
-                |word: &Word| word.kind != Kind::Plain || (word.carries() && !word.is(GENERIC) && !word.is(VAGUE));
+                |part: &Word| part.kind != Kind::Plain || (part.carries() && !part.is(GENERIC) && !part.is(VAGUE));
             clauses(&word.text).iter().flatten().any(is_specific)
         }
         // "step 4" is particular; "the remaining 3 tasks" and "in 2 days" are not.
