@@ -40,7 +40,9 @@ impl Error {
     pub fn wants_memory(&self) -> bool {
         const WORDS: [&str; 4] = ["over limit", "out of memory", "Out of memory", "Cannot allocate memory"];
         // A remote's messages have another prefix.
-        matches!(self, Self::Failed { stderr, .. } if stderr.lines().any(|line| line.starts_with("fatal: ") && WORDS.iter().any(|words| line.contains(words))))
+        let Self::Failed { stderr, .. } = self else { return false };
+        let mut fatal = stderr.lines().filter(|line| line.starts_with("fatal: "));
+        fatal.any(|line| WORDS.iter().any(|words| line.contains(words)))
     }
 }
 

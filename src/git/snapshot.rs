@@ -87,13 +87,13 @@ impl IgnoreRules {
     pub fn read(store: &Store, usual: Option<PathBuf>) -> Result<Self, Error> {
         let own = store.git().args(["config", "--type=path", "--get", "core.excludesFile"]).line();
         let sources = [Some(store.common_dir().join("info/exclude")), own.ok().map(PathBuf::from).or(usual)];
-        let files = sources.into_iter().flatten().filter_map(|from| copy_rules(from).transpose());
+        let files = sources.into_iter().flatten().filter_map(|from| copy_rules(&from).transpose());
         Ok(Self { files: files.collect::<std::io::Result<_>>().map_err(Error::Folder)? })
     }
 }
 
-fn copy_rules(from: PathBuf) -> std::io::Result<Option<NamedTempFile>> {
-    let Ok(rules) = std::fs::read(&from) else { return Ok(None) };
+fn copy_rules(from: &Path) -> std::io::Result<Option<NamedTempFile>> {
+    let Ok(rules) = std::fs::read(from) else { return Ok(None) };
     let mut copy = NamedTempFile::new()?;
     std::io::Write::write_all(&mut copy, &rules)?;
     Ok(Some(copy))

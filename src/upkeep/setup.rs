@@ -258,7 +258,7 @@ impl Repository {
             ));
         }
         for secret in known.secret_env.iter().filter(|secret| secret.is_from_environment(&secret.name)) {
-            if !environment.variable(&secret.name).is_some() {
+            if environment.variable(&secret.name).is_none() {
                 composer.warn(format!("`{}` names {}, which is not set: attempts fail", secret.key, secret.name));
             }
         }

@@ -43,7 +43,7 @@ pub(super) fn parse(repository: &Repository, text: &str) -> Result<Asked, AnyErr
     if let Some(Asked::Lines { commit, path, lines }) = place.lines(text)? {
         // Line numbers refer to the file in the work tree, if there is one.
         let commit = commit.filter(|_| {
-            !store.work_dir().is_some_and(|top| top.join(path.to_os_str_lossy()).symlink_metadata().is_ok())
+            store.work_dir().is_none_or(|top| top.join(path.to_os_str_lossy()).symlink_metadata().is_err())
         });
         return Ok(Asked::Lines { commit, path, lines });
     }

@@ -134,7 +134,7 @@ impl Splitter {
             Some(kind) => self.push(Word::new(bare, kind)),
             None => self.plain(bare),
         }
-        if chunk.len() > bare.len() && chunk.ends_with(|c| matches!(c, '.' | ';' | ':' | '!' | '?' | ',')) {
+        if chunk.len() > bare.len() && chunk.ends_with(['.', ';', ':', '!', '?', ',']) {
             self.break_clause();
             self.after_mark = !chunk.ends_with(',');
         }

@@ -32,7 +32,7 @@ impl Revealed<'_> {
         }
         self.check_object_format("admission", decoded, findings);
         let sealed_by = self.last.0.as_ref().ok().and_then(|(_, signer)| signer.as_ref().ok());
-        let sealers = self.first.submitted().map(|e| e.sealers());
+        let sealers = self.first.submitted().map(RunSubmitted::sealers);
         if !self.admission().is_some_and(|e| {
             sealed_by == Some(&e.key) && !sealers.as_ref().is_some_and(|sealers| sealers.contains(&e.key))
         }) {

@@ -63,13 +63,11 @@ impl Revealed<'_> {
     /// vouches for.
     pub(super) fn unsigned(&self) -> String {
         let decisions = self.decisions().into_iter().filter(|decided| matches!(decided.voucher, Voucher::Sealer(_)));
-        decisions
-            .map(|it| {
-                let (item, decision, by) = (it.item, it.decision.word(), it.by);
-                format!(
-                    "; that {item} was {decision} is a claim of the key that sealed: nothing here is signed by {by}"
-                )
-            })
-            .collect()
+        decisions.map(|decided| unsigned_note(&decided)).collect()
     }
+}
+
+fn unsigned_note(decided: &Decided) -> String {
+    let (item, decision, by) = (&decided.item, decided.decision.word(), &decided.by);
+    format!("; that {item} was {decision} is a claim of the key that sealed: nothing here is signed by {by}")
 }

@@ -162,11 +162,8 @@ fn item(line: &str) -> Option<Entry> {
     let text = number.strip_prefix(signs)?.strip_prefix([' ', '\t'])?.trim_start();
     let unboxed = |mark| text.strip_prefix(mark).map(str::trim_start);
     let done = unboxed("[x]").or_else(|| unboxed("[X]"));
-    unboxed("[ ]").map_or_else(|| make_entry(done.unwrap_or(text), false), |text| make_entry(text, true))
-}
-
-fn make_entry(text: &str, is_open: bool) -> Option<Entry> {
-    Some(Entry { text: text.to_owned(), is_open })
+    let open = unboxed("[ ]");
+    Some(Entry { text: open.or(done).unwrap_or(text).to_owned(), is_open: open.is_some() })
 }
 
 fn without_comments(text: &str) -> String {

@@ -69,7 +69,12 @@ struct Deed {
 impl Deed {
     fn from_clause(clause: &[Word]) -> Self {
         let forms = |selects: &dyn Fn(&Word) -> bool| -> BTreeSet<String> {
-            clause.iter().filter(carries_meaning).filter(|word| selects(word)).map(|word| word.form.clone()).collect()
+            clause
+                .iter()
+                .filter(|word| carries_meaning(word))
+                .filter(|word| selects(word))
+                .map(|word| word.form.clone())
+                .collect()
         };
         Self {
             core: forms(&|word| !word.is(MAKING)),
@@ -77,12 +82,12 @@ impl Deed {
             partial: clause
                 .iter()
                 .any(|word| word.is(PARTIAL) || matches!(word.form.as_str(), "not" | "never" | "without")),
-            words: clause.iter().filter(carries_meaning).take(8).map(|word| quoted(&word.text)).collect(),
+            words: clause.iter().filter(|word| carries_meaning(word)).take(8).map(|word| quoted(&word.text)).collect(),
         }
     }
 }
 
-fn carries_meaning(word: &&Word) -> bool {
+fn carries_meaning(word: &Word) -> bool {
     word.carries() && !word.is(DONE) && !word.is(START)
 }
 

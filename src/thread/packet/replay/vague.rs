@@ -14,7 +14,7 @@ const ENOUGH: usize = 3;
 /// Checks the next action: one of its clauses must be concrete.
 pub(super) fn next_action(text: &str) -> Option<Finding> {
     if is_none(text) || is_placeholder(text) {
-        return finding("R4", "next_action", format!("next_action {} is only a placeholder", quoted(text)));
+        return Some(finding("R4", "next_action", format!("next_action {} is only a placeholder", quoted(text))));
     }
     let clauses = clauses(text);
     let mut first = None;
@@ -24,33 +24,28 @@ pub(super) fn next_action(text: &str) -> Option<Finding> {
             found => first = first.or(found),
         }
     }
-    match first {
+    Some(match first {
         Some((rule, what)) => finding(rule, "next_action", format!("next_action {} {what}", quoted(text))),
         None => finding("R4", "next_action", format!("next_action {} has no words", quoted(text))),
-    }
+    })
 }
 
-fn finding(rule: &'static str, field: &str, what: String) -> Option<Finding> {
-    Some(Finding { rule, field: field.into(), what })
+fn finding(rule: &'static str, field: &str, what: String) -> Finding {
+    Finding { rule, field: field.into(), what }
 }
 
 /// Checks the objective: a word must be significant.
 pub(super) fn objective(text: &str) -> Option<Finding> {
     if is_none(text) || is_placeholder(text) {
-        return finding("R4", "objective", format!("objective {} is only a placeholder", quoted(text)));
+        return Some(finding("R4", "objective", format!("objective {} is only a placeholder", quoted(text))));
     }
     let words: Vec<Word> = clauses(text).into_iter().flatten().collect();
-    if words
-        .iter()
-        .any(|word| (word.carries() && !word.is(GENERIC) && !word.is(VAGUE) && !word.is(START)) && !word.is(MAKING))
-    {
+    let general = [GENERIC, VAGUE, START, MAKING];
+    if words.iter().any(|word| word.carries() && !general.iter().any(|kind| word.is(kind))) {
         return None;
     }
-    finding(
-        "R6",
-        "objective",
-        format!("objective {} holds only general words ({})", quoted(text), list_words(words.iter())),
-    )
+    let what = format!("objective {} holds only general words ({})", quoted(text), list_words(words.iter()));
+    Some(finding("R6", "objective", what))
 }
 
 /// Returns the reason why a clause is not an executable action.
