@@ -4,7 +4,7 @@ use git_handoff::git::fsck;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::name::RunId;
-use git_handoff::repository::{Repository, shown};
+use git_handoff::repository::{Repository, remote_record};
 use git_handoff::run::operate::statements::StatementOutcome;
 use git_handoff::share::Kind;
 use git_handoff::share::answers::FetchAnswer;
@@ -93,7 +93,7 @@ fn comment(fetched: &Fetched, taken_in: &[StatementOutcome], request: &Request, 
         output.warn(&format!("{more} more are gone from {}; --json lists them all", request.remote.name));
     }
     if let (false, true) = (unpushed.is_empty(), request.names.is_empty()) {
-        output.note(&shown::unpushed(&request.remote.name, unpushed.len()));
+        output.note(&remote_record::unpushed(&request.remote.name, unpushed.len()));
     }
     for taken in &fetched.refs {
         let (kind, name) = (taken.place.kind.word(), &taken.place.name);

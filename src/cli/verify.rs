@@ -19,7 +19,7 @@ use git_handoff::model::proof::Proof;
 use git_handoff::model::{format, hints, printable};
 use git_handoff::repository::{Repository, Trust};
 use git_handoff::run::query::Target;
-use git_handoff::share::anchor::held::Missed;
+use git_handoff::share::anchor::missing_runs::Missed;
 use git_handoff::share::anchor::verification::{Base, RunsToVerify, Verification, VerifyRequest};
 use git_handoff::verify::deleted;
 use git_handoff::verify::{Beside, Claim, Failure as Lack, Logs, Options, Report, Requirements, State};

@@ -9,7 +9,7 @@ pub mod key;
 pub(crate) mod marks;
 mod notes;
 pub mod pipelines;
-pub mod shown;
+pub mod remote_record;
 pub mod trust;
 
 pub use trust::Trust;

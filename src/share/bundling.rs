@@ -23,9 +23,9 @@ use crate::thread::own_threads;
 use crate::thread::target::ThreadTarget;
 
 use super::bundle::Gathered;
-use super::outbound::{self, Outbound};
 use super::protected_files::ProtectedFiles;
-use super::{bundle, wanted};
+use super::push_logs::{self, Outbound};
+use super::{bundle, push_refs};
 
 /// The content of a written bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,11 +93,11 @@ impl Repository {
     /// others. A new log gets no ref here, so that bundles leave none.
     fn logs_of(&self, chains: &[(Place, String)], all: bool) -> Result<BundledLogs, AnyError> {
         let own = chains.iter().filter(|(place, reference)| *reference == place.below(format::REFS));
-        let handed: BTreeSet<Subject> = own.filter_map(|(place, _)| outbound::subject_of(place)).collect();
+        let handed: BTreeSet<Subject> = own.filter_map(|(place, _)| push_logs::subject_of(place)).collect();
         if handed.is_empty() {
             return Ok(BundledLogs::default());
         }
-        let (writer, here) = (self.log_writer()?, wanted::here(&self.store)?);
+        let (writer, here) = (self.log_writer()?, push_refs::list_local(&self.store)?);
         // Where nothing can be written, the logs go along as they are.
         let writer = writer.filter(|_| find_unwritable(&self.store).is_none());
         let handed = (!all).then_some(handed);

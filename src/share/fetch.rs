@@ -17,11 +17,11 @@ use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::place::MOST_REFS;
-use crate::repository::shown::{RemoteRecord, RemoteState, Vanished};
+use crate::repository::remote_record::{RemoteRecord, RemoteState, Vanished};
 use crate::verify::Logs;
 
-use super::place::{goes_with_threads, is_asked, refuses, unknown};
-use super::{Kind, Place, Space, archived, bring, evidence, folded, stamps};
+use super::shared_refs::{goes_with_threads, is_asked, refuses, unknown};
+use super::{Kind, Place, Space, archived_runs, evidence, fetch_objects, shared_log, stamps};
 
 /// A fetch request.
 #[derive(Clone, Debug)]
@@ -150,10 +150,10 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
         listing.select_objects(request, |place| have.contains_key(&place.below(&folder)), unshown.is_some())?;
     let absent: BTreeSet<Oid> = objects.values().flatten().copied().filter(|oid| !store.contains(*oid)).collect();
     let mut guard = KeepGuard::default();
-    let unsound = bring::history(store, reach, request, absent.into_iter().collect(), &mut guard)?;
+    let unsound = fetch_objects::history(store, reach, request, absent.into_iter().collect(), &mut guard)?;
     let sound = objects.iter().filter(|(_, oids)| oids.len() == 1 && !unsound.contains_key(&oids[0]));
     let sound = sound.map(|(place, oids)| (place.kind, oids[0]));
-    bring::trees(store, reach, request, sound, &mut guard)?;
+    fetch_objects::trees(store, reach, request, sound, &mut guard)?;
     let mut fetched = Fetched { skipped: listing.skipped.clone(), ..Fetched::default() };
     for (place, oids) in objects {
         let reference = place.below(&folder);
@@ -165,7 +165,7 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
         };
         fetched.refs.push(FetchedRef { place, reference, old, new, status });
     }
-    fetched.blobs = bring::evidence(store, reach, request, &fetched.refs, &mut guard)?;
+    fetched.blobs = fetch_objects::evidence(store, reach, request, &fetched.refs, &mut guard)?;
     let mut batch = store.batch();
     fetched.refs.iter_mut().try_for_each(|fetched_ref| unite(store, fetched_ref, &mut batch))?;
     guard.join(batch.keep()?);
@@ -175,11 +175,11 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     }
     let listed_places: BTreeSet<Place> = listing.places.iter().map(|(place, _)| place.clone()).collect();
     // Only accepted objects count.
-    let archived_refs = archived::fetched(store, &folder, &listed_places)?;
+    let archived_refs = archived_runs::fetched(store, &folder, &listed_places)?;
     let in_archives = archived_refs.iter().filter(|(place, _)| place.kind == Kind::Run);
     in_archives.for_each(|(place, tip)| _ = listing.state.listed.entry(place.clone()).or_insert(*tip));
-    fetched.archived = archived::give_way(store, &folder, &listed_places, &archived_refs)?;
-    listing.state.folded = folded::give_way(store, &folder, &listed_places)?;
+    fetched.archived = archived_runs::give_way(store, &folder, &listed_places, &archived_refs)?;
+    listing.state.folded = shared_log::delete_folded(store, &folder, &listed_places)?;
     let known: Vec<&Place> =
         listed_places.iter().filter(|place| request.takes(place)).chain(archived_refs.keys()).collect();
     if let Some(name) = unknown(&request.names, &known) {
@@ -242,7 +242,7 @@ fn show(store: &Store, fetched: &mut FetchedRef, guard: &mut KeepGuard) -> Resul
     // The runs of this fetch are here by now.
     if fetched.place.kind == Kind::Archive && !fetched.status.is_refused() {
         let folder = fetched.reference.strip_suffix(&fetched.place.below("")).unwrap_or_default();
-        if let Some(why) = archived::clash(store, folder, fetched.old, fetched.new).map_err(Error::Archive)? {
+        if let Some(why) = archived_runs::clash(store, folder, fetched.old, fetched.new).map_err(Error::Archive)? {
             fetched.status = Status::Unsound(why);
         }
     }

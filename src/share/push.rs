@@ -22,17 +22,17 @@ use crate::model::entry::Subject;
 use crate::model::words::{words, written_as_text};
 use crate::run::query::target::{self, Target};
 
-use super::archived;
-use super::diverged::Diverged;
-use super::hand_over::hand_over;
-use super::outbound::{self, Outbound};
-use super::own_logs::{self, Overtaken};
-use super::planned::Plan;
-use super::remembered;
-use super::rival::{RemoteRefs, Rival};
-use super::screened::screened;
-use super::unwritten::{self, Unwritten};
-use super::wanted::{self, Outgoing};
+use super::archived_runs;
+use super::compare::Diverged;
+use super::compare::{RemoteRefs, Rival};
+use super::push_logs::{self, Outbound};
+use super::push_plan::Plan;
+use super::push_refs::{self, Outgoing};
+use super::pushed_remotes;
+use super::remote_logs::{self, Overtaken};
+use super::secret_check::check_secrets;
+use super::unwritten_logs::{self, Unwritten};
+use super::update_remote::update_refs;
 use super::{Place, Space};
 
 /// The number of retries if a log is locked or does not show the pushed head.
@@ -174,14 +174,14 @@ impl Pushed {
 /// Includes a log with the statements of `writer` about what is pushed, and no others.
 pub fn push(store: &Store, reach: &Reach, request: &Request, writer: Option<&Writer>) -> Result<Pushed, AnyError> {
     let request = &Request { selection: request.selection.expanded(store)?, ..request.clone() };
-    let here = wanted::here(store)?;
+    let here = push_refs::list_local(store)?;
     let chains = Outgoing::all(store, request, &here)?;
     let all = request.selection == Selection::All && !request.threads_only;
     let handed: Option<BTreeSet<Subject>> =
-        (!all).then(|| chains.iter().filter_map(|chain| outbound::subject_of(&chain.place)).collect());
+        (!all).then(|| chains.iter().filter_map(|chain| push_logs::subject_of(&chain.place)).collect());
     let pushed = Delivery { store, reach, request, writer, here, chains, handed }.deliver()?;
     if !request.dry_run && request.space.is_default() {
-        remembered::remember(store, reach, request, &pushed, writer).map_err(Error::Record)?;
+        pushed_remotes::remember(store, reach, request, &pushed, writer).map_err(Error::Record)?;
     }
     Ok(pushed)
 }
@@ -194,7 +194,7 @@ pub fn push_logs(
     writer: Option<&Writer>,
     subjects: BTreeSet<Subject>,
 ) -> Result<Pushed, AnyError> {
-    let (here, handed) = (wanted::here(store)?, Some(subjects));
+    let (here, handed) = (push_refs::list_local(store)?, Some(subjects));
     Delivery { store, reach, request, writer, here, chains: Vec::new(), handed }.deliver()
 }
 
@@ -216,14 +216,14 @@ impl Delivery<'_> {
         let key = self.writer.map(|writer| writer.signer.fingerprint());
         let all = self.handed.is_none();
         let done = self.deliver_in_turn(all)?;
-        let is_one_of_two = key.is_some_and(|key| own_logs::began_beside(&key, &done));
+        let is_one_of_two = key.is_some_and(|key| remote_logs::began_beside(&key, &done));
         if all || !is_one_of_two {
             return Ok(done.pushed);
         }
         // Everything is pushed. It is harmless if two logs stay unfolded.
         let mut pushed = done.pushed;
         if let Ok(folded) = self.deliver_in_turn(true) {
-            own_logs::replace(&mut pushed, folded.pushed);
+            remote_logs::replace(&mut pushed, folded.pushed);
         }
         Ok(pushed)
     }
@@ -279,7 +279,7 @@ impl Delivery<'_> {
         let Self { store, reach, request, writer, ref here, .. } = *self;
         let url = remote::push_url(store, &request.remote)?;
         let there = RemoteRefs { store, reach, url: &url, has: list_refs(store, reach, &url, &request.space)? };
-        let in_archives = archived::on_remote(store, &there.has)?;
+        let in_archives = archived_runs::on_remote(store, &there.has)?;
         let (mut guard, mut batch) = (KeepGuard::default(), store.batch());
         let mut plan = self.plan_chains(&there, &in_archives, &mut batch, &mut guard)?;
         let in_archive = self.chains.iter().filter(|one| one.is_archived);
@@ -288,38 +288,39 @@ impl Delivery<'_> {
         if handed.is_none() && plan.leave_out_others(&archived) {
             // Reveals the logs' statements about other pushed runs, not about those that stay here.
             let rest = here.keys().filter(|place| plan.pushed.others.iter().all(|other| other.place != **place));
-            handed = Some(rest.filter_map(outbound::subject_of).collect());
+            handed = Some(rest.filter_map(push_logs::subject_of).collect());
         }
         plan.refuse_apart()?;
         let mut remote_refs = there.has.clone();
         in_archives.into_iter().for_each(|(place, tip)| _ = remote_refs.entry(place).or_insert(tip));
         let key = writer.map(|writer| writer.signer.fingerprint());
-        let theirs =
-            &key.as_ref().map_or_else(|| Ok(BTreeMap::new()), |key| own_logs::heads(&there, key, folds, &mut guard))?;
+        let theirs = &key
+            .as_ref()
+            .map_or_else(|| Ok(BTreeMap::new()), |key| remote_logs::heads(&there, key, folds, &mut guard))?;
         let firsts = std::cell::RefCell::default();
         let outbound = Outbound { store, writer, handed, ours: here, there: &remote_refs, theirs, folds, firsts };
         let mut logs = outbound.logs()?;
-        plan.pushed.unwritten = unwritten::after_push(&outbound, &logs, &there, &mut guard)?;
+        plan.pushed.unwritten = unwritten_logs::after_push(&outbound, &logs, &there, &mut guard)?;
         plan.logs = logs.heads.iter().map(|(log, _)| Place::of_log(log)).collect();
         for (log, head) in &logs.heads {
             plan.take(&there, Place::of_log(log), *head, false, &mut guard)?;
         }
         plan.refuse_apart()?;
         plan.pushed.moved.sort_by(|one, other| one.place.cmp(&other.place));
-        screened(store, request, &plan.pushed.moved)?;
+        check_secrets(store, request, &plan.pushed.moved)?;
         for (from, to) in plan.renamed.iter().filter(|_| !request.dry_run) {
             log::rename(store, from, to)?;
             logs.rename(from, to);
         }
         let (mut pushed, mut has) = (plan.pushed, None);
-        let folded = own_logs::retired(&logs, request);
+        let folded = remote_logs::retired(&logs, request);
         if !request.dry_run {
             guard.join(batch.keep()?);
-            has = hand_over(&there, request, &pushed.moved, key.as_deref())?;
+            has = update_refs(&there, request, &pushed.moved, key.as_deref())?;
             logs.publish(store).or_else(|error| if error.is_lost() { Ok(()) } else { Err(error) })?;
         }
-        archived::retire(store, reach, request, &mut pushed)?;
-        pushed.moved.extend(own_logs::retire(store, reach, request, folded)?);
+        archived_runs::retire(store, reach, request, &mut pushed)?;
+        pushed.moved.extend(remote_logs::retire(store, reach, request, folded)?);
         Ok(Delivered { pushed, before: there.has, after: has.unwrap_or_default() })
     }
 }

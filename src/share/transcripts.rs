@@ -7,9 +7,9 @@ use crate::git::store::KeepGuard;
 use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 
-use super::own_logs::Overtaken;
+use super::compare::RemoteRefs;
 use super::push::Moved;
-use super::rival::RemoteRefs;
+use super::remote_logs::Overtaken;
 use super::{Kind, Place};
 
 /// Returns the remote's tree of transcripts, fetched if necessary. Returns `None` for an object

@@ -6,7 +6,7 @@ use crate::model::any_error::AnyError;
 use crate::model::format;
 use crate::model::name::ThreadId;
 use crate::model::place::{Kind, Place};
-use crate::repository::shown::{self, Vanished};
+use crate::repository::remote_record::{self, Vanished};
 use crate::repository::{Repository, Trust, trust};
 use crate::verify::{self, Asking, Logs, Options, ThreadReport, ThreadsAtHand, no_place, thread as verify_thread};
 
@@ -48,7 +48,7 @@ impl Repository {
         let mut vanished = Vec::new();
         let targets = match which {
             Which::All => {
-                vanished = shown::vanished(&self.store, &logs)?;
+                vanished = remote_record::vanished(&self.store, &logs)?;
                 vanished.retain(|vanished| vanished.place.kind == Kind::Thread && vanished.is_missed());
                 let mut threads: BTreeSet<ThreadId> = own_threads(&self.store)?.into_iter().collect();
                 // A thread that our log names and that is gone is reported like a run.

@@ -15,7 +15,7 @@ use crate::git::store::Store;
 use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::words::words;
-use crate::repository::shown;
+use crate::repository::remote_record;
 use crate::verify::{Gate, HOW_TO_KNOW};
 
 use super::commit::{Claim, Commit};
@@ -237,7 +237,7 @@ impl<'a> Attribution<'a> {
     fn resolve(&mut self, claim: &Claim) -> Result<Origin, (Verdict, String)> {
         let runs = self.index.runs_with_name(self.store, &claim.run);
         if runs.is_empty() {
-            let refused = shown::refusals(self.store, &claim.run).into_iter();
+            let refused = remote_record::refusals(self.store, &claim.run).into_iter();
             let refused = refused.map(|(remote, why)| format!("; the last fetch from {remote} refused it: {why}"));
             let why = format!("it names the run {:?}, which is not here{}", claim.run, refused.collect::<String>());
             return Err((Verdict::UnknownRun, why));

@@ -6,7 +6,6 @@
 
 pub mod answer;
 
-mod asked;
 mod attribution;
 mod commit;
 mod commit_lines;
@@ -15,6 +14,7 @@ mod index;
 mod known;
 mod lines;
 mod part;
+mod question;
 mod search;
 mod words;
 
@@ -28,24 +28,26 @@ use crate::repository::Repository;
 use crate::share::anchor::verification::Verification;
 
 use answer::{CommitsVerified, Whence};
-use asked::Asked;
 use attribution::Attribution;
+use question::Question;
 
 impl Repository {
     /// Traces a commit, the lines of a file, or a range of commits.
     ///
     /// Calls `warn` with what a reader of the runs should know.
     pub fn whence(&self, text: &str, with: &Verification<'_>, warn: &mut dyn FnMut(&str)) -> Result<Whence, AnyError> {
-        let question = asked::parse(self, text)?;
+        let question = question::parse(self, text)?;
         with.open(|gate| {
             let mut attribution = Attribution::new(&self.store, gate)?;
             let answer = match question {
-                Asked::Commit(commit) => Whence::new(text, &[attribution.attribute(commit)?], None, &mut attribution),
-                Asked::Range(commits) => {
+                Question::Commit(commit) => {
+                    Whence::new(text, &[attribution.attribute(commit)?], None, &mut attribution)
+                }
+                Question::Range(commits) => {
                     let found = attribution.attribute_all(&commits)?;
                     Whence::new(text, &found, None, &mut attribution)
                 }
-                Asked::Lines { commit, path, lines } => {
+                Question::Lines { commit, path, lines } => {
                     let found = attribution.lines(commit, &path, lines.as_ref())?;
                     Whence::new(text, &[], Some((&path.to_string(), &found)), &mut attribution)
                 }
@@ -65,7 +67,7 @@ impl Repository {
         with: &Verification<'_>,
         warn: &mut dyn FnMut(&str),
     ) -> Result<CommitsVerified, AnyError> {
-        let commits = asked::range(&self.store, range)?;
+        let commits = question::range(&self.store, range)?;
         with.open(|gate| {
             let mut attribution = Attribution::new(&self.store, gate)?;
             let found = attribution.attribute_all(&commits)?;

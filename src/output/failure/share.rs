@@ -4,7 +4,7 @@ use git_handoff::git::remote;
 use git_handoff::model::any_error::AnyError;
 use git_handoff::model::format;
 use git_handoff::model::hints;
-use git_handoff::repository::shown;
+use git_handoff::repository::remote_record;
 use git_handoff::share::{Diverged, How, Kind, bundle, fetch, protected_files, push};
 use git_handoff::verify::BundleError;
 
@@ -31,7 +31,7 @@ hint_table! {
     fetch::Error as E {
         E::TooMany(_) => hints::fetch_less();
     }
-    shown::Error as E {
+    remote_record::Error as E {
         // This loses only the record of what was seen, no fetched data.
         E::Read(path, _) | E::Bad(path, _) => hints::forget_seen(path.display());
     }

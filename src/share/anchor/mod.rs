@@ -7,8 +7,8 @@
 pub mod answers;
 pub mod gate;
 mod git;
-pub mod held;
 mod kind;
+pub mod missing_runs;
 pub mod operations;
 #[cfg(feature = "anchors")]
 mod program;

@@ -16,8 +16,8 @@ use crate::verify::{self, Logs, Options, Seal, State, ThreadsAtHand, thread_leav
 
 use super::Means;
 use super::answers::{AnchorCheck, AnchorList, AnchorPush, AnchorShown};
-use super::held::Missed;
 use super::kind::{self, Evidence, Sealing, ThreadTip};
+use super::missing_runs::Missed;
 use super::verification::{RunsToVerify, VerifyRequest};
 
 /// An anchor to configure.

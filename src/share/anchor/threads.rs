@@ -5,7 +5,7 @@ use crate::repository::{Repository, Trust};
 use crate::thread::verification::{ThreadsToVerify, Which};
 use crate::verify::ThreadReport;
 
-use super::held::{self, Missed};
+use super::missing_runs::{self, Missed};
 use super::{Means, ask_all_of_thread};
 
 /// Threads to verify, and missing ones.
@@ -33,8 +33,8 @@ impl Repository {
         if matches!(which, Which::All) {
             let key = self.own_fingerprint();
             let (store, key) = (&self.store, key.as_deref());
-            let holders = held::Holders { store, key, anchors: &anchors, means: &means };
-            let lost = held::look_up_threads(&holders, threads.logs())?;
+            let holders = missing_runs::Holders { store, key, anchors: &anchors, means: &means };
+            let lost = missing_runs::look_up_threads(&holders, threads.logs())?;
             // The report of a thread in our own log has this already.
             missed.extend(
                 lost.into_iter().filter(|one| !matches!(one, Missed::Gone { reference, .. } if threads.has(reference))),

@@ -9,7 +9,7 @@ use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::place::{Kind, Place};
 use crate::model::proof::Proof;
-use crate::repository::shown::{self, Vanished};
+use crate::repository::remote_record::{self, Vanished};
 use crate::repository::{Repository, Trust};
 use crate::run::operate::submit;
 use crate::run::query::{Target, target};
@@ -18,7 +18,7 @@ use crate::verify::{
     verify_beside, verify_proof,
 };
 
-use super::held::{self, Missed};
+use super::missing_runs::{self, Missed};
 use super::{Anchor, Means, ask_all, ask_all_of_thread};
 
 /// Requirements, and the anchors to ask.
@@ -84,15 +84,15 @@ impl<'r> Verification<'r> {
     pub fn all(self) -> Result<RunsToVerify<'r>, AnyError> {
         let logs = Logs::read(&self.repository.store)?;
         let (store, key) = (&self.repository.store, self.options.own_key.as_deref());
-        let holders = held::Holders { store, key, anchors: &self.anchors, means: &self.means };
+        let holders = missing_runs::Holders { store, key, anchors: &self.anchors, means: &self.means };
         let unreadable = Target::unreadable(store).map_err(target::Error::from)?;
-        let known_runs = held::look_up(&holders, &logs, &unreadable)?;
+        let known_runs = missing_runs::look_up(&holders, &logs, &unreadable)?;
         let mut targets = known_runs.targets;
         let mut fetched = Target::all_fetched(store).map_err(target::Error::from)?;
         fetched.extend(unreadable);
         fetched.retain(|one| targets.iter().all(|target| target.reference != one.reference));
         targets.extend(fetched);
-        let vanished = shown::vanished(store, &logs)?.into_iter();
+        let vanished = remote_record::vanished(store, &logs)?.into_iter();
         let vanished = vanished.filter(|vanished| vanished.place.kind != Kind::Thread);
         let (deleted, cautions): (Vec<_>, Vec<_>) = vanished.partition(Vanished::is_missed);
         let deleted = deleted.iter().map(|lost| Missed::Deleted(lost.sentence()));
@@ -123,7 +123,7 @@ impl<'r> Verification<'r> {
                 .ok_or(unknown)
         })?;
         runs.missed = runs.covered(names);
-        let vanished = shown::vanished(&runs.with.repository.store, &runs.logs)?;
+        let vanished = remote_record::vanished(&runs.with.repository.store, &runs.logs)?;
         runs.cautions = vanished.iter().filter(|vanished| runs.has(vanished)).map(Vanished::sentence).collect();
         Ok(runs)
     }
@@ -259,7 +259,7 @@ fn describe_vanished(vanished: &[Vanished]) -> Vec<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     unpushed.iter().for_each(|run| *counts.entry(&run.remote).or_default() += 1);
     let lost = lost.into_iter().map(Vanished::sentence);
-    lost.chain(counts.into_iter().map(|(remote, count)| shown::unpushed(remote, count))).collect()
+    lost.chain(counts.into_iter().map(|(remote, count)| remote_record::unpushed(remote, count))).collect()
 }
 
 errors! {

@@ -11,7 +11,7 @@ use crate::model::format::{self, REFS};
 use crate::model::hints;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::Place;
-use crate::repository::shown::{self, Vanished};
+use crate::repository::remote_record::{self, Vanished};
 use crate::verify::Logs;
 use crate::verify::deleted;
 
@@ -26,10 +26,10 @@ pub(super) fn examine(patient: &Patient<'_>) -> Result<Vec<Finding>, AnyError> {
     for (thread, (entries, log)) in logs.own_threads() {
         findings.extend(of_thread(patient, &thread, entries, &log)?);
     }
-    for found in shown::vanished_by_remote(patient.store, &logs) {
+    for found in remote_record::vanished_by_remote(patient.store, &logs) {
         match found {
             Ok(some) => findings.extend(of_remote(&some)),
-            Err(shown::Error::Ref(error)) => return Err(error.into()),
+            Err(remote_record::Error::Ref(error)) => return Err(error.into()),
             Err(error) => findings.push(unknown(&error)),
         }
     }
@@ -37,7 +37,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Result<Vec<Finding>, AnyError> {
 }
 
 /// Reports an unreadable record of a remote.
-fn unknown(error: &shown::Error) -> Finding {
+fn unknown(error: &remote_record::Error) -> Finding {
     let finding = Finding::problem("remote-record", in_words(error));
     match error.path() {
         Some(path) => finding.hint(hints::forget_seen(path.display())),
@@ -50,7 +50,7 @@ fn of_remote(all: &[Vanished]) -> Vec<Finding> {
     let (lost, unpushed): (Vec<_>, Vec<_>) = all.iter().partition(|vanished| vanished.was_shown);
     let mut findings: Vec<Finding> = lost.into_iter().map(vanished).collect();
     if let Some(first) = unpushed.first() {
-        let text = shown::unpushed(&first.remote, unpushed.len());
+        let text = remote_record::unpushed(&first.remote, unpushed.len());
         findings.push(Finding::note("vanished", text).hint(hints::ask_for_it()));
     }
     findings

@@ -8,9 +8,8 @@ use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::log_name::LogName;
 
-use super::diverged::How;
+use super::compare::{Found, How, RemoteRefs};
 use super::push::{Error, Moved, Pushed, Status};
-use super::rival::{Found, RemoteRefs};
 use super::{Diverged, Place};
 
 /// The planned changes.

@@ -1,7 +1,8 @@
 //! A shared log and its statements about each run and thread.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::git::refs;
 use crate::git::store::Store;
 use crate::ledger::chain::{self, Link};
 use crate::ledger::log::{self, Dated};
@@ -10,7 +11,7 @@ use crate::model::entry::{Event, LogRecorded, Subject};
 use crate::model::format;
 use crate::model::log_name::LogName;
 
-use crate::model::place::Place;
+use crate::model::place::{Kind, Place};
 
 /// A log that can be pushed.
 pub(super) struct SharedLog {
@@ -137,4 +138,43 @@ fn records(events: &[Dated]) -> impl Iterator<Item = &LogRecorded> {
         Event::LogRecorded(recorded) => Some(recorded),
         _ => None,
     })
+}
+
+/// Deletes the fetched refs of logs that a remote lacks because another log of the same key contains
+/// their statements; returns their places.
+///
+/// Nothing is lost: a fetched log that the remote shows contains every statement.
+pub(super) fn delete_folded(
+    store: &Store,
+    folder: &str,
+    listed_places: &BTreeSet<Place>,
+) -> Result<BTreeSet<Place>, refs::Error> {
+    let (mut there, mut gone) = (BTreeMap::<String, Vec<(LogName, Oid)>>::new(), Vec::new());
+    for (name, head) in refs::list(store, &format!("{folder}logs/"))? {
+        let place = name.strip_prefix(folder).and_then(Place::parse).filter(|place| place.kind == Kind::Log);
+        let Some((place, log)) = place.and_then(|place| Some((place.clone(), LogName::parse(&place.name)?))) else {
+            continue;
+        };
+        if listed_places.contains(&place) {
+            there.entry(log.key().to_owned()).or_default().push((log, head));
+        } else {
+            gone.push((place, log, head));
+        }
+    }
+    let mut folded = BTreeSet::new();
+    for (place, log, head) in gone {
+        let others = there.get(log.key()).map_or(&[][..], Vec::as_slice);
+        let Some(folded_log) = read(store, &log, head) else { continue };
+        if others.iter().filter_map(|(other, tip)| read(store, other, *tip)).any(|other| other.covers(&folded_log)) {
+            refs::delete(store, &place.below(folder), head)?;
+            folded.insert(place);
+        }
+    }
+    Ok(folded)
+}
+
+/// Reads a log, or returns `None` if it is unreadable and so cannot replace another.
+fn read(store: &Store, log: &LogName, head: Oid) -> Option<SharedLog> {
+    let (_, links) = chain::read_at(store, &log.reference(), head).ok()?;
+    Some(SharedLog::new(log.clone(), head, &links))
 }

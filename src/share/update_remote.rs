@@ -6,14 +6,14 @@ use crate::git::remote::{self, Spec};
 use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 
-use super::own_logs::{self, Overtaken};
+use super::compare::RemoteRefs;
 use super::push::{Error, Moved, Request, list_refs, moving};
-use super::rival::RemoteRefs;
+use super::remote_logs::{self, Overtaken};
 use super::{Kind, Place, transcripts};
 
 /// Updates the remote's refs and reads them back. Returns the refs after it, or `None` if there was
 /// nothing to update.
-pub(super) fn hand_over(
+pub(super) fn update_refs(
     there: &RemoteRefs<'_>,
     request: &Request,
     moves: &[Moved],
@@ -36,7 +36,7 @@ pub(super) fn hand_over(
     if answers.iter().any(|answer| !answer.accepted) {
         let overtaken = has.ok().and_then(|has| {
             transcripts::overtaken(moves, &has)
-                .or_else(|| key.and_then(|key| own_logs::overtaken(key, moves, &answers, &has)))
+                .or_else(|| key.and_then(|key| remote_logs::overtaken(key, moves, &answers, &has)))
         });
         let error = Error::Declined { answers, messages };
         return Err(match overtaken {
@@ -49,12 +49,12 @@ pub(super) fn hand_over(
         let found = has.get(&moved.place).copied();
         // Drivers may add transcripts at any time.
         let grows = moved.place.kind == Kind::Transcripts && found.is_some();
-        if found == Some(moved.new) || grows || own_logs::went_on(there, moved, found)? {
+        if found == Some(moved.new) || grows || remote_logs::went_on(there, moved, found)? {
             continue;
         }
         let error = Error::ReadBack { name: moved.to.clone(), pushed: moved.new, found };
         // Another push may have folded the log into another.
-        let is_ours = key.is_some_and(|key| own_logs::is_log_of(&moved.place, key));
+        let is_ours = key.is_some_and(|key| remote_logs::is_log_of(&moved.place, key));
         Err(if is_ours { Error::Overtaken(error.into(), Overtaken::Busy) } else { error })?;
     }
     Ok(Some(has))

@@ -18,7 +18,7 @@ use crate::model::log_name::LogName;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::{Kind, Place};
 
-use super::travelling::SharedLog;
+use super::shared_log::SharedLog;
 
 /// The pushed chains and the state of the remote.
 pub(crate) struct Outbound<'a> {

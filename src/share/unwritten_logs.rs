@@ -16,11 +16,11 @@ use crate::model::log_name::LogName;
 use crate::model::name::RunId;
 use crate::repository::Repository;
 
-use super::outbound::{Logs, Outbound, place_of};
-use super::own_logs::logs_of;
-use super::rival::RemoteRefs;
-use super::travelling::SharedLog;
-use super::{Place, wanted};
+use super::compare::RemoteRefs;
+use super::push_logs::{Logs, Outbound, place_of};
+use super::remote_logs::logs_of;
+use super::shared_log::SharedLog;
+use super::{Place, push_refs};
 
 /// A run or thread with statements of a key that no shared log has.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -80,7 +80,7 @@ impl Repository {
     /// Returns the runs among these that no shared log here names, and of which only another key
     /// can write one.
     pub fn unwritten(&self, runs: &BTreeSet<RunId>) -> Result<Vec<Unwritten>, AnyError> {
-        let (writer, ours) = (self.log_writer()?, wanted::here(&self.store)?);
+        let (writer, ours) = (self.log_writer()?, push_refs::list_local(&self.store)?);
         let (store, writer, folds, firsts) = (&self.store, writer.as_ref(), false, std::cell::RefCell::default());
         let (there, theirs) = (&BTreeMap::new(), &BTreeMap::new());
         let handed = Some(runs.iter().cloned().map(Subject::Run).collect());

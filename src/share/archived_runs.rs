@@ -12,7 +12,7 @@ use crate::model::digest::Oid;
 use crate::model::format::REFS;
 use crate::model::name::RunId;
 
-use super::diverged;
+use super::compare;
 use super::push::{Pushed, Request, Status, Stays};
 use super::{Kind, Place};
 
@@ -72,7 +72,7 @@ pub(super) fn clash(store: &Store, folder: &str, old: Option<Oid>, new: Oid) -> 
         let reference = Place::of_run(&run).below(folder);
         let Some(here) = refs::read(store, &reference)? else { continue };
         // Two people chose the same id; neither run is a forgery of the other.
-        if !history::goes_on(store, here, archived.commit) && !diverged::are_by_two(store, here, archived.commit) {
+        if !history::goes_on(store, here, archived.commit) && !compare::are_by_two(store, here, archived.commit) {
             let name = run.as_str();
             return Ok(Some(format!(
                 "run {name:?}, which it holds, does not go on from what was fetched before, {here}"

@@ -9,7 +9,7 @@ use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 
 use super::Kind;
-use super::archived;
+use super::archived_runs;
 use super::evidence;
 use super::fetch::{Error, FetchedRef, Request};
 
@@ -90,7 +90,7 @@ pub(super) fn evidence(
         match fetched.place.kind {
             Kind::Run => runs.push(fetched.new),
             Kind::Archive => {
-                let added = archived::added(store, fetched.old.filter(|_| !request.content), fetched.new)
+                let added = archived_runs::added(store, fetched.old.filter(|_| !request.content), fetched.new)
                     .map_err(|fault| Error::Archive(fault.into()))?;
                 runs.extend(added.iter().map(|(_, run)| run.commit));
                 for (_, run) in added {

@@ -15,7 +15,7 @@ use super::Error;
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum Question {
     /// One commit.
     Commit(Oid),
     /// Commits, oldest first.
@@ -26,26 +26,26 @@ pub(super) enum Asked {
 
 /// Parses a question. A name that is both a commit and a path means the commit; `./` selects the
 /// path.
-pub(super) fn parse(repository: &Repository, text: &str) -> Result<Asked, AnyError> {
+pub(super) fn parse(repository: &Repository, text: &str) -> Result<Question, AnyError> {
     let store = &repository.store;
     if text.contains("..") && !text.starts_with("./") && !text.starts_with("../") {
         match range(store, text) {
             Err(error) if matches!(error.downcast_ref(), Some(Error::NoCommit(_) | Error::NoRange(_))) => {}
-            other => return other.map(Asked::Range),
+            other => return other.map(Question::Range),
         }
     }
     if let Some(commit) = commit(store, text)? {
-        return Ok(Asked::Commit(commit));
+        return Ok(Question::Commit(commit));
     }
     let below = below(repository);
     let head = commit(store, "HEAD")?;
     let place = Place { store, commit: head, folder: below.as_deref() };
-    if let Some(Asked::Lines { commit, path, lines }) = place.lines(text)? {
+    if let Some(Question::Lines { commit, path, lines }) = place.lines(text)? {
         // Line numbers refer to the file in the work tree, if there is one.
         let commit = commit.filter(|_| {
             store.work_dir().is_none_or(|top| top.join(path.to_os_str_lossy()).symlink_metadata().is_err())
         });
-        return Ok(Asked::Lines { commit, path, lines });
+        return Ok(Question::Lines { commit, path, lines });
     }
     if let Some((revision, path)) = text.split_once(':')
         && let Some(commit) = commit(store, revision)?
@@ -109,14 +109,14 @@ struct Place<'a> {
 
 impl Place<'_> {
     /// Parses `path` or `path:line`. If a file has the whole text as its name, that file is meant.
-    fn lines(&self, text: &str) -> Result<Option<Asked>, AnyError> {
+    fn lines(&self, text: &str) -> Result<Option<Question>, AnyError> {
         if let Some(path) = self.file(text)? {
-            return Ok(Some(Asked::Lines { commit: self.commit, path, lines: None }));
+            return Ok(Some(Question::Lines { commit: self.commit, path, lines: None }));
         }
         let Some((path, line)) = text.rsplit_once(':') else { return Ok(None) };
         let Some(line) = line.parse::<u64>().ok().filter(|line| *line > 0) else { return Ok(None) };
         let path = self.file(path)?;
-        Ok(path.map(|path| Asked::Lines { commit: self.commit, path, lines: Some(line..=line) }))
+        Ok(path.map(|path| Question::Lines { commit: self.commit, path, lines: Some(line..=line) }))
     }
 
     /// Returns the path of a file from the top of the commit.

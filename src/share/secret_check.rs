@@ -9,7 +9,7 @@ use crate::model::format;
 use super::push::{Error, Moved, Request, Status, moving};
 
 /// Refuses to push new objects that contain a secret. The user's own commits are not checked.
-pub(super) fn screened(store: &Store, request: &Request, moves: &[Moved]) -> Result<(), AnyError> {
+pub(super) fn check_secrets(store: &Store, request: &Request, moves: &[Moved]) -> Result<(), AnyError> {
     if moving(moves).next().is_none() {
         return Ok(());
     }

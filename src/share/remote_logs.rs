@@ -11,10 +11,10 @@ use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::log_name::LogName;
 
-use super::outbound::Logs;
-use super::place::refuses;
+use super::compare::RemoteRefs;
 use super::push::{Delivered, Moved, Pushed, Request, Status};
-use super::rival::RemoteRefs;
+use super::push_logs::Logs;
+use super::shared_refs::refuses;
 use super::{Kind, Place};
 
 /// A host's message for a ref that another push is about to move.

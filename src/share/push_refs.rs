@@ -10,13 +10,13 @@ use crate::model::digest::Oid;
 use crate::model::format::REFS;
 use crate::model::name::RunId;
 
-use super::place::{goes_with_threads, is_asked, unknown};
+use super::compare::RemoteRefs;
 use super::push::{Error, Request, Selection};
-use super::rival::RemoteRefs;
+use super::shared_refs::{goes_with_threads, is_asked, unknown};
 use super::{Kind, Place, stamps, transcripts};
 
 /// Returns everything of ours that can be pushed, including the runs in archives.
-pub(super) fn here(store: &Store) -> Result<BTreeMap<Place, Oid>, refs::Error> {
+pub(super) fn list_local(store: &Store) -> Result<BTreeMap<Place, Oid>, refs::Error> {
     Ok(refs::list_with_archived(store, REFS)?.into_iter().filter_map(|(name, oid)| own(&name, oid)).collect())
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Returns the refs to push, without the logs, which [`super::outbound`] selects. An archived
+    /// Returns the refs to push, without the logs, which [`super::push_logs`] selects. An archived
     /// run that is named gets a ref of its own.
     pub(super) fn all(store: &Store, request: &Request, here: &BTreeMap<Place, Oid>) -> Result<Vec<Self>, AnyError> {
         let stored: BTreeMap<Place, Oid> =
