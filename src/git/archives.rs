@@ -197,8 +197,8 @@ fn find_in_kept_ref(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
     };
     let run = RunId::decode(segment).filter(|_| matches!(folder, "transcripts" | "salvage"));
     let Some((run, commit)) = run.zip(ref_lookup::find(store, KEPT_REF)?) else { return Ok(None) };
-    let found = || store.tree_at(store.commit(commit)?.0, &format::kept_path(folder, &run));
-    found().map_err(|error| Error::Unreadable(KEPT_REF.to_owned(), Box::new(error.into())))
+    let found = store.commit(commit).and_then(|parts| store.tree_at(parts.0, &format::kept_path(folder, &run)));
+    found.map_err(|error| Error::Unreadable(KEPT_REF.to_owned(), Box::new(error.into())))
 }
 
 errors! {

@@ -79,12 +79,12 @@ impl CherryPick {
         git().args(["update-index", "--refresh"]).succeeds()?;
         let indexed: BTreeSet<PathBuf> = paths(&git().args(["ls-files", "-z"]).run()?).collect();
         let unstaged = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
-        let differing: BTreeSet<PathBuf> = paths(&unstaged).collect();
+        let differing_paths: BTreeSet<PathBuf> = paths(&unstaged).collect();
         let mut found = BTreeSet::new();
-        for path in own.iter().filter(|path| differing.contains(*path) || !indexed.contains(*path)) {
+        for path in own.iter().filter(|path| differing_paths.contains(*path) || !indexed.contains(*path)) {
             there(&root, path, &mut found).map_err(|error| Error::Look(path.clone(), error))?;
         }
-        found.retain(|path| differing.contains(path) || !indexed.contains(path));
+        found.retain(|path| differing_paths.contains(path) || !indexed.contains(path));
         Ok(found)
     }
 

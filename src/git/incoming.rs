@@ -75,9 +75,9 @@ pub fn take_in(store: &Store, from: Git, tip: Oid, known: Option<Oid>, strict: b
     pack.rewind().map_err(Error::Folder)?;
     let incoming = Incoming::new(store).map_err(Error::Folder)?;
     let index_pack = incoming.around(store.git()).frugal().args(["index-pack", "--stdin"]);
-    let call =
+    let unpack =
         if strict { index_pack.arg(format!("--strict{}", fsck::exceptions(&|| store.git())?)) } else { index_pack };
-    match call.stdin(pack).run() {
+    match unpack.stdin(pack).run() {
         Ok(_) => incoming.release().map_err(Error::Folder),
         Err(program::Error::Failed { stderr, .. }) if strict => Err(Error::Refused(stderr)),
         Err(other) => Err(other.into()),

@@ -54,8 +54,8 @@ pub fn read(text: &[u8]) -> Option<(BString, &[u8])> {
                     b'r' => b'\r',
                     b'"' | b'\\' => *escaped,
                     b'0'..=b'3' => {
-                        let (digits, tail) = rest.split_at_checked(2)?;
-                        rest = tail;
+                        let (digits, remaining) = rest.split_at_checked(2)?;
+                        rest = remaining;
                         octal([*escaped, digits[0], digits[1]])?
                     }
                     _ => return None,

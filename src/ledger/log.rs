@@ -212,7 +212,9 @@ pub fn separate_name(store: &Store, log: &LogName, ours: Oid, theirs: Oid) -> Re
         }
     }
     let agree = own_records.iter().all(|(about, records)| {
-        their_records.get(about).is_none_or(|other| are_all_in(other, records) || are_all_in(records, other))
+        their_records
+            .get(about)
+            .is_none_or(|counterpart| are_all_in(counterpart, records) || are_all_in(records, counterpart))
     });
     Ok(first.filter(|_| agree).map(|first| LogName::apart(log.key(), first)))
 }

@@ -137,14 +137,15 @@ impl RemoteRecord {
         }
         for (place, oid) in &state.listed {
             let (below, is_refused) = (below(place), state.refused.contains_key(place));
-            let is_of_another = || is_refused || store.contains(*oid);
             match known.get(&below).copied() {
                 Some(before) if history::goes_on(store, before, *oid) => _ = self.there.insert(below, *oid),
                 Some(before) if here.get(&below).is_some_and(|ours| history::goes_on(store, before, *ours)) => {
                     self.there.insert(below, before);
                 }
                 // It was not part of this fetch, so it may have moved on.
-                Some(before) if was_there.contains(&below) && !is_of_another() => _ = self.there.insert(below, before),
+                Some(before) if was_there.contains(&below) && !is_refused && !store.contains(*oid) => {
+                    _ = self.there.insert(below, before);
+                }
                 None if logged.contains_key(place) && !is_refused => _ = self.there.insert(below, *oid),
                 _ => {}
             }

@@ -100,7 +100,7 @@ impl RemoteRefs<'_> {
         let Some(log) = log.filter(|_| self.store.contains(theirs)) else { return Ok(Found::Apart) };
         let Some(to) = log::separate_name(self.store, &log, ours, theirs)? else { return Ok(Found::Apart) };
         let separate = self.stand(&Place::of_log(&to), ours).filter(|_| place.kind == Kind::Log);
-        Ok(separate.map_or(Found::Apart, |status| Found::Beside(to, status)))
+        Ok(separate.map_or(Found::Apart, |agreed| Found::Beside(to, agreed)))
     }
 
     /// Fetches the remote's log for comparison; returns a reason if the log is invalid.

@@ -35,7 +35,8 @@ impl<'a> Plan<'a> {
         self.pushed.moved.push(Moved { to: place.below(self.folder), place, old, new, status });
     }
 
-    /// Compares our object with the remote's. `is_archived` means that a pushed archive contains it.
+    /// Compares our object with the remote's. `is_archived` means that a pushed archive contains
+    /// it.
     pub(super) fn take(
         &mut self,
         there: &RemoteRefs<'_>,

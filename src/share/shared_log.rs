@@ -140,8 +140,8 @@ fn records(events: &[Dated]) -> impl Iterator<Item = &LogRecorded> {
     })
 }
 
-/// Deletes the fetched refs of logs that a remote lacks because another log of the same key contains
-/// their statements; returns their places.
+/// Deletes the fetched refs of logs that a remote lacks because another log of the same key
+/// contains their statements; returns their places.
 ///
 /// Nothing is lost: a fetched log that the remote shows contains every statement.
 pub(super) fn delete_folded(

@@ -158,7 +158,7 @@ impl Walking {
                 // Only the decoded entry says if there is another one before it.
                 Extent::ToFirstEntry | Extent::After(_) => {
                     let entry = codec::decode(&raw);
-                    let is_unfinished = entry.as_ref().is_ok_and(|raw| raw.entry.prev.is_some());
+                    let is_unfinished = entry.as_ref().is_ok_and(|parsed| parsed.entry.prev.is_some());
                     self.next = parent.filter(|parent| {
                         is_unfinished && !matches!(self.walk.back, Extent::After(known) if known == *parent)
                     });

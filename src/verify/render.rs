@@ -138,9 +138,9 @@ impl Report {
             .lines_below()
             .into_iter()
             .fold(rows, |written, (state, name, detail)| labelled(written, state, name, &detail, color));
-        let text = self.remarks().iter().fold(with_rows, |text, remark| text.words(&line(remark)).end());
+        let with_remarks = self.remarks().iter().fold(with_rows, |written, remark| written.words(&line(remark)).end());
         let footer = self.footer();
-        if footer.is_empty() { text } else { text.words(&footer).end() }
+        if footer.is_empty() { with_remarks } else { with_remarks.words(&footer).end() }
     }
 
     /// Returns the sentences about changed protected files that checks judged, and about checks

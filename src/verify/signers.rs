@@ -150,7 +150,8 @@ impl Signers {
         self.grants.get(fingerprint)?.first().map(|grant| grant.principal.as_str())
     }
 
-    /// Returns the standing of a key by the lines whose principals match `principal`, or by all lines.
+    /// Returns the standing of a key by the lines whose principals match `principal`, or by all
+    /// lines.
     pub(super) fn standing(&self, fingerprint: &str, at: Moment, principal: Option<&str>) -> KeyStanding<'_> {
         let grants = self.grants.get(fingerprint).into_iter().flatten();
         let grants = grants.filter(|grant| principal.is_none_or(|principal| is_listed(&grant.principal, principal)));

@@ -148,8 +148,8 @@ impl Partition {
             smallest = *size;
         }
         for (at, group) in names.iter().enumerate() {
-            if let Some(name) = group.as_ref().filter(|name| sizes[name] >= smallest) {
-                self.groups[at] = Some(Group { kind, name: name.clone(), layer: None });
+            if let Some(group_name) = group.as_ref().filter(|key| sizes[key] >= smallest) {
+                self.groups[at] = Some(Group { kind, name: group_name.clone(), layer: None });
             }
         }
         self.untangle();

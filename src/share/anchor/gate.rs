@@ -39,8 +39,9 @@ impl Repository {
         if let Some(unknown) = outside.clone().find(|name| !configured.contains_key(*name)) {
             return Err(Error::Unknown(unknown.clone()).into());
         }
-        let wanted = configured.iter().filter(|(name, _)| names.is_empty() || outside.clone().any(|one| one == *name));
-        wanted.map(|(name, settings)| self.anchor(name, settings)).collect()
+        let selected =
+            configured.iter().filter(|(name, _)| names.is_empty() || outside.clone().any(|one| one == *name));
+        selected.map(|(name, settings)| self.anchor(name, settings)).collect()
     }
 
     /// Reads an anchor's settings. Files about trust must lie outside the work tree.
