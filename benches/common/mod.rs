@@ -52,7 +52,7 @@ impl Recording {
         let mut manifest = Manifest { argv: vec!["true".into()], timeout: 7200, ..Manifest::begin(item) };
         manifest.claims.env = ["HOME", "LANG", "PATH", "TMPDIR", "TZ"].map(str::to_owned).to_vec();
         manifest.claims.sandbox = "none".into();
-        let product = self.open.store().named(&manifest.canonical()).expect("the manifest has a name");
+        let product = self.open.store().compute_product(&manifest.canonical()).expect("the manifest has a name");
         let fired = ItemFired::new(item.id.clone(), attempt, product, [].into());
         NewEntry::fired(Event::ItemFired(fired), &manifest)
     }

@@ -135,7 +135,7 @@ pub(super) fn passed(
     {
         messages.push(hooks.run(name, arguments)?);
         // A commit that names a product must contain exactly its bytes.
-        if hooks.shown()? != tree.to_string() {
+        if hooks.written_tree()? != tree.to_string() {
             return Err(Error::HookIndex(name));
         }
     }

@@ -196,7 +196,7 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
         return Err(Error::NoBase(base));
     }
     let target = Target::find(store, &request.onto, base)?;
-    let scratch = if request.dry_run { Scratch::apart(store, base)? } else { Scratch::new(store, base)? };
+    let scratch = if request.dry_run { Scratch::isolated(store, base)? } else { Scratch::new(store, base)? };
     let parts = parts::read(store, &scratch, run, &chosen, request.without_protected)?;
     let items = request.item.map_or_else(|| parts::done(view).collect(), |at| vec![at]);
     let submodules = submodules::left(store, view, scratch.base(), &items)?;

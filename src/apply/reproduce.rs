@@ -37,7 +37,7 @@ pub fn reproduce(store: &Store, run: &VerifiedRun, only: Option<ItemIndex>, comm
         return Err(Error::NoBase(base));
     }
     let chosen = parts::chosen(run, only)?;
-    let scratch = Scratch::apart(store, base)?;
+    let scratch = Scratch::isolated(store, base)?;
     let parts = parts::read(store, &scratch, run, &chosen, false)?;
     let joined = parts::join(&scratch, run, &parts)?;
     if let Some(conflict) = joined.conflicts.into_iter().next() {

@@ -187,12 +187,12 @@ impl<'a> Picking<'a> {
 
     /// Returns the reason why git failed without a commit or conflict.
     fn failure(&self, error: cherry_pick::Error, is_shown: bool) -> ApplyError {
-        let cherry_pick::Error::Git(program::Error::Failed { call, code, said }) = error else { return error.into() };
-        let git = program::Error::Failed { call, code, said: said.clone() };
+        let cherry_pick::Error::Git(program::Error::Failed { call, code, stderr }) = error else { return error.into() };
+        let git = program::Error::Failed { call, code, stderr: stderr.clone() };
         match () {
-            () if said.contains("would be overwritten by") => ApplyError::LocalChanges(git.into()),
-            () if is_shown && self.hooks.is_some() && !said.contains("tell me who you are") => {
-                hook::Error::Refused { name: "git commit", code, said }.into()
+            () if stderr.contains("would be overwritten by") => ApplyError::LocalChanges(git.into()),
+            () if is_shown && self.hooks.is_some() && !stderr.contains("tell me who you are") => {
+                hook::Error::Refused { name: "git commit", code, output: stderr }.into()
             }
             () => ApplyError::Commit(git),
         }

@@ -4,11 +4,11 @@ use git_handoff::git::fsck;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::name::RunId;
-use git_handoff::repository::{Repository, shown};
+use git_handoff::repository::{Repository, remote_record};
 use git_handoff::run::operate::statements::StatementOutcome;
 use git_handoff::share::Kind;
 use git_handoff::share::answers::FetchAnswer;
-use git_handoff::share::fetch::{self as stage, Fetched, Request, Status, Taken};
+use git_handoff::share::fetch::{self as stage, Fetched, FetchedRef, Request, Status};
 
 use super::{Ending, Failure, Output, share, table};
 
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         });
     } else {
         taken_in.iter().for_each(|outcome| print_statement(outcome, output));
-        let rows: Vec<_> = fetched.taken.iter().filter(|outcome| outcome.status != Status::UpToDate).map(row).collect();
+        let rows: Vec<_> = fetched.refs.iter().filter(|outcome| outcome.status != Status::UpToDate).map(row).collect();
         table::lines(&rows).iter().for_each(|line| output.line(line));
         for run in &followed {
             let (run, remote) = (run.as_str(), &request.remote.name);
@@ -73,14 +73,14 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         output.warn(&format!("the run {run:?} was driven twice: {remote} has other entries of it than there are here"));
         output.hint(&hints::adopt_and_delete(&run));
     }
-    let refused = fetched.taken.iter().any(|outcome| outcome.status.is_refused());
+    let refused = fetched.refs.iter().any(|outcome| outcome.status.is_refused());
     Ok(if refused { Ending::Refused } else { Ending::Done })
 }
 
 /// Returns the runs that were accepted, with their heads.
 fn accepted_runs(fetched: &Fetched) -> impl Iterator<Item = (RunId, Oid)> {
     let accepted =
-        fetched.taken.iter().filter(|outcome| outcome.place.kind == Kind::Run && !outcome.status.is_refused());
+        fetched.refs.iter().filter(|outcome| outcome.place.kind == Kind::Run && !outcome.status.is_refused());
     accepted.filter_map(|outcome| Some((RunId::try_from(outcome.place.name.clone()).ok()?, outcome.new)))
 }
 
@@ -88,15 +88,15 @@ fn comment(fetched: &Fetched, taken_in: &[StatementOutcome], request: &Request, 
     for name in &fetched.skipped {
         output.warn(&format!("{} is no name of a run, thread or log; it was not fetched", share::readable_name(name)));
     }
-    let (lost, unpushed): (Vec<_>, Vec<_>) = fetched.vanished.iter().partition(|vanished| vanished.seen);
+    let (lost, unpushed): (Vec<_>, Vec<_>) = fetched.vanished.iter().partition(|vanished| vanished.was_shown);
     lost.iter().take(MOST_TOLD).for_each(|vanished| output.warn(&vanished.sentence()));
     if let more @ 1.. = lost.len().saturating_sub(MOST_TOLD) {
         output.warn(&format!("{more} more are gone from {}; --json lists them all", request.remote.name));
     }
     if let (false, true) = (unpushed.is_empty(), request.names.is_empty()) {
-        output.note(&shown::unpushed(&request.remote.name, unpushed.len()));
+        output.note(&remote_record::unpushed(&request.remote.name, unpushed.len()));
     }
-    for outcome in &fetched.taken {
+    for outcome in &fetched.refs {
         let (kind, name) = (outcome.place.kind.word(), &outcome.place.name);
         match (&outcome.status, outcome.old) {
             (Status::Rewritten, Some(old)) => {
@@ -127,9 +127,9 @@ fn comment(fetched: &Fetched, taken_in: &[StatementOutcome], request: &Request, 
         let runs = table::many(fetched.archived.len(), "run");
         output.note(&format!("archived on {}, and here with it: {runs}", request.remote.name));
     }
-    if fetched.taken.is_empty() {
+    if fetched.refs.is_empty() {
         output.note(&format!("there are no runs or threads on {}", request.remote.name));
-    } else if fetched.taken.iter().all(|outcome| outcome.status == Status::UpToDate) && fetched.blobs == 0 {
+    } else if fetched.refs.iter().all(|outcome| outcome.status == Status::UpToDate) && fetched.blobs == 0 {
         output.note("everything is here already");
     } else if let Some(hint) = next(fetched, taken_in, request) {
         output.hint(&hint);
@@ -142,7 +142,7 @@ fn next(fetched: &Fetched, taken_in: &[StatementOutcome], request: &Request) -> 
         return Some(hints::run(&outcome.run));
     }
     let outcome = fetched
-        .taken
+        .refs
         .iter()
         .filter(|outcome| !outcome.place.kind.is_of_key())
         .find(|outcome| !outcome.status.is_refused() && outcome.status != Status::UpToDate)?;
@@ -166,6 +166,6 @@ fn print_statement(outcome: &StatementOutcome, output: &mut Output) {
     }
 }
 
-fn row(outcome: &Taken) -> Vec<String> {
+fn row(outcome: &FetchedRef) -> Vec<String> {
     vec![outcome.status.word().into(), outcome.place.kind.word().into(), outcome.place.name.clone()]
 }

@@ -216,7 +216,7 @@ impl Standing {
         let counts = count_statuses(&view.state, &node.members).into_iter();
         let counts: Vec<String> = counts.map(|(label, count)| format!("{count} {label}")).collect();
         let bad =
-            node.members.iter().filter(|member| graph::Standing::of(&view.state, **member) >= graph::Standing::Red);
+            node.members.iter().filter(|member| graph::Standing::read(&view.state, **member) >= graph::Standing::Red);
         let bad = bad.map(|member| plain(subject.outline.items[*member].id.as_str())).collect();
         Self { mark, words: counts.join(", "), bad, color }
     }

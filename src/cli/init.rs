@@ -123,7 +123,7 @@ fn show(setup: &Setup, is_answer: bool, output: &mut Output) {
     if output.json && is_answer {
         return;
     }
-    let marked = [("- ", setup.removed()), ("+ ", setup.added()), ("  ", setup.kept.clone())];
+    let marked = [("- ", setup.removed()), ("+ ", setup.added()), ("  ", setup.unchanged.clone())];
     for (mark, lines) in marked {
         for line in in_short(&lines) {
             let text = format!("{mark}{line}");

@@ -7,7 +7,7 @@ use git_handoff::repository::Repository;
 use git_handoff::run::query::target::own_runs;
 use git_handoff::run::query::{is_sealed, view};
 use git_handoff::share::answers::PushAnswer;
-use git_handoff::share::push::{self as stage, Asked, Moved, Request, Status, Stays};
+use git_handoff::share::push::{self as stage, Moved, Request, Selection, Status, Stays};
 use git_handoff::share::{Kind, Rival};
 use git_handoff::thread::own_threads;
 
@@ -41,10 +41,10 @@ pub(crate) struct Arguments {
 /// Pushes, and prints the changes.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let remote = share::remote(arguments.remote.as_deref(), true, repository)?;
-    let selection = if arguments.all { Asked::All } else { requested_names(arguments, &remote, repository)? };
+    let selection = if arguments.all { Selection::All } else { requested_names(arguments, &remote, repository)? };
     let request = Request {
         remote,
-        asked: selection,
+        selection,
         threads_only: false,
         transcripts: arguments.transcripts,
         space: share::space(arguments.as_branch.as_deref())?,
@@ -90,11 +90,11 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 }
 
 /// Returns the names; without any, fails with the available ones, because a push must be explicit.
-fn requested_names(arguments: &Arguments, remote: &Remote, repository: &Repository) -> Result<Asked, Failure> {
+fn requested_names(arguments: &Arguments, remote: &Remote, repository: &Repository) -> Result<Selection, Failure> {
     if !arguments.names.is_empty() {
         // A fetched run may be named as in `verify`.
         let prefix = format!("{}/", remote.name);
-        return Ok(Asked::Named(
+        return Ok(Selection::Named(
             arguments.names.iter().map(|name| name.strip_prefix(&prefix).unwrap_or(name).to_owned()).collect(),
         ));
     }

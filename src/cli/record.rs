@@ -237,7 +237,7 @@ fn finish(
 /// Verifies the recorded run.
 fn verified(run: &RunId, repository: &Repository, output: &mut Output) -> Result<Report, Failure> {
     let with = repository.verification(VerifyRequest::default(), &mut |text| output.warn(text))?;
-    let runs = with.named(&[run.to_string()])?;
+    let runs = with.by_name(&[run.to_string()])?;
     let first = runs.reports().next().transpose()?;
     first.ok_or_else(Failure::bug)
 }

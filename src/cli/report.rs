@@ -103,7 +103,7 @@ fn save(path: &Path, text: &str, output: &mut Output) -> Result<Ending, Failure>
 
 /// Writes a new file whole.
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = NewFile::beside(path)?;
+    let mut file = NewFile::next_to(path)?;
     file.as_write().write_all(text.as_bytes())?;
     file.place()
 }

@@ -331,7 +331,7 @@ fn verified(view: &View, repository: &Repository, output: &mut Output) -> Option
     let anchors = [LOCAL.to_owned()];
     let request = VerifyRequest { anchors: &anchors, ..VerifyRequest::default() };
     let with = repository.verification(request, &mut |text| output.warn(text)).ok()?;
-    let runs = with.named(&[view.run.to_string()]).ok()?;
+    let runs = with.by_name(&[view.run.to_string()]).ok()?;
     runs.reports().next()?.ok()
 }
 

@@ -17,7 +17,7 @@ use git_handoff::model::proof::Proof;
 use git_handoff::model::{format, hints, printable};
 use git_handoff::repository::{Repository, Trust};
 use git_handoff::run::query::Target;
-use git_handoff::share::anchor::held::Missed;
+use git_handoff::share::anchor::missing_runs::Missed;
 use git_handoff::share::anchor::verification::{Base, RunsToVerify, Verification, VerifyRequest};
 use git_handoff::verify::deleted;
 use git_handoff::verify::{Beside, Claim, Failure as Lack, Logs, Options, Report, Requirements, State};
@@ -206,7 +206,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     let question = repeat::question(arguments, repository)?;
     let names = question.as_ref().map_or(arguments.runs.as_slice(), |question| question.run.as_slice());
-    let runs = if arguments.all { with.all()? } else { with.named(names)? };
+    let runs = if arguments.all { with.all()? } else { with.by_name(names)? };
     if runs.is_empty() {
         return Err(Failure::nothing_verified("there are no runs here").hint(hints::runs()));
     }

@@ -131,7 +131,7 @@ fn print_commit(commit: &CommitShown, lines: Option<&LinesShown>, output: &mut O
     }
     let barred = commit.items.iter().find(|item| !matches!(item.standing, Standing::Proven));
     if let Some(item) = barred.filter(|_| commit.verdict == Verdict::Unproven) {
-        output.hint(&hints::verify(item.named.place()));
+        output.hint(&hints::verify(item.item_ref.place()));
     }
 }
 
@@ -147,7 +147,7 @@ pub(super) fn row(commit: &CommitShown, output: &Output) -> Painted {
                 (false, true) => ", claimed",
                 (false, false) => "",
             };
-            format!("{}/{}{weaker}", item.named.run, item.named.item)
+            format!("{}/{}{weaker}", item.item_ref.run, item.item_ref.item)
         })
         .collect();
     let who = match commit.verdict {
@@ -186,7 +186,7 @@ fn color(output: &Output, color: Color) -> Option<Color> {
 }
 
 fn rows(item: &ItemShown) -> Vec<Vec<String>> {
-    let Named { run, reference, item: id } = &item.named;
+    let Named { run, reference, item: id } = &item.item_ref;
     let Some(made) = &item.made else {
         return vec![
             field_row("run", format!("{run}  {reference}")),

@@ -155,7 +155,7 @@ fn seal(mut spec: AttemptSpec, store: &Store) -> Result<Prepared, Unready> {
             sealed.len()
         )));
     }
-    let product = store.named(&sealed).map_err(|error| Unready::Item(in_words(&error)))?;
+    let product = store.compute_product(&sealed).map_err(|error| Unready::Item(in_words(&error)))?;
     spec.claim = product.sha256;
     let branches = spec.worktrees.give_refs.then(|| spec.refs.branches());
     let fired = ItemFired {

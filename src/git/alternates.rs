@@ -10,8 +10,10 @@ impl Store {
     pub fn object_dirs(&self) -> Result<Vec<PathBuf>, Error> {
         let more = self.local().objects.store_ref().alternate_db_paths();
         let more = more.map_err(|e| Error::Open(self.objects_dir(), Box::new(e)))?;
-        let real = |dir: PathBuf| std::fs::canonicalize(&dir).unwrap_or(dir);
-        Ok(std::iter::once(self.objects_dir()).chain(more).map(real).collect())
+        Ok(std::iter::once(self.objects_dir())
+            .chain(more)
+            .map(|dir| std::fs::canonicalize(&dir).unwrap_or(dir))
+            .collect())
     }
 
     /// Returns the alternates file of a repository that borrows these objects.
@@ -19,12 +21,15 @@ impl Store {
     /// Lists the repository's alternates explicitly: git follows relative ones only in the
     /// repository itself.
     pub fn alternates(&self) -> Result<Vec<u8>, Error> {
-        let line = |dir: PathBuf| {
-            let path = dir.as_os_str().as_encoded_bytes();
-            let is_plain = !path.contains(&b'\n') && !path.starts_with(b"\"") && !path.starts_with(b"#");
-            [if is_plain { path.to_vec() } else { quoted(path) }, b"\n".to_vec()].concat()
-        };
-        Ok(self.object_dirs()?.into_iter().flat_map(line).collect())
+        Ok(self
+            .object_dirs()?
+            .into_iter()
+            .flat_map(|dir| {
+                let path = dir.as_os_str().as_encoded_bytes();
+                let is_plain = !path.contains(&b'\n') && !path.starts_with(b"\"") && !path.starts_with(b"#");
+                [if is_plain { path.to_vec() } else { quoted(path) }, b"\n".to_vec()].concat()
+            })
+            .collect())
     }
 }
 

@@ -32,10 +32,12 @@ const MOST_KNOWN: usize = 200_000;
 /// be in it.
 pub(super) fn find(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
     let fetched = Place::fetched(name).map(|(remote, place)| (format::fetched_refs(remote), place));
-    let own = || Some((REFS.to_owned(), Place::parse(name.strip_prefix(REFS)?)?));
-    let Some((folder, place)) = fetched.or_else(own) else { return kept(store, name) };
+    let Some((folder, place)) = fetched.or_else(|| Some((REFS.to_owned(), Place::parse(name.strip_prefix(REFS)?)?)))
+    else {
+        return find_in_kept_ref(store, name);
+    };
     if !matches!(place.kind, Kind::Run | Kind::Stamps) {
-        return kept(store, name);
+        return find_in_kept_ref(store, name);
     }
     let Ok(run) = RunId::parse(&place.name) else { return Ok(None) };
     let mut unreadable = None;
@@ -43,15 +45,17 @@ pub(super) fn find(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
         if folder_of(&reference).is_none() {
             continue;
         }
-        let contents = match held(store, &reference, tip) {
+        let contents = match read_archive(store, &reference, tip) {
             Err(error @ Error::Unreadable(..)) => {
                 unreadable = Some(error);
                 continue;
             }
             other => other?,
         };
-        let held = contents.and_then(|contents| contents.get(&run).copied());
-        if let Some(oid) = held.and_then(|held| if place.kind == Kind::Run { Some(held.commit) } else { held.stamps }) {
+        let archived = contents.and_then(|contents| contents.get(&run).copied());
+        if let Some(oid) =
+            archived.and_then(|archived| if place.kind == Kind::Run { Some(archived.commit) } else { archived.stamps })
+        {
             return Ok(Some(oid));
         }
     }
@@ -63,10 +67,11 @@ pub(super) fn find(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
 
 /// Returns true if a local log names the run or cannot be read.
 fn is_logged(store: &Store, run: &RunId) -> Result<bool, Error> {
-    let names = |tip: Oid| -> Result<bool, store::Error> {
-        Ok(store.blob_at(store.commit(tip)?.0, &format::log_path(run))?.is_some())
-    };
-    Ok(ref_lookup::list(store, LOG_REFS)?.into_iter().any(|(_, tip)| names(tip).unwrap_or(true)))
+    Ok(ref_lookup::list(store, LOG_REFS)?.into_iter().any(|(_, tip)| names_run(tip, store, run).unwrap_or(true)))
+}
+
+fn names_run(tip: Oid, store: &Store, run: &RunId) -> Result<bool, store::Error> {
+    Ok(store.blob_at(store.commit(tip)?.0, &format::log_path(run))?.is_some())
 }
 
 /// Returns the local archives that cannot be read, each with the reason.
@@ -76,7 +81,7 @@ pub fn unreadable(store: &Store) -> Result<Vec<Error>, Error> {
         if folder_of(&reference).is_none() {
             continue;
         }
-        match held(store, &reference, tip) {
+        match read_archive(store, &reference, tip) {
             Err(error @ Error::Unreadable(..)) => unreadable.push(error),
             other => drop(other?),
         }
@@ -97,15 +102,15 @@ pub(super) fn below(store: &Store, prefix: &str) -> Result<BTreeMap<String, Oid>
     let mut refs = BTreeMap::new();
     for (reference, tip) in archives {
         let Some(at) = folder_of(&reference) else { continue };
-        let contents = match held(store, &reference, tip) {
+        let contents = match read_archive(store, &reference, tip) {
             Err(Error::Unreadable(..)) => continue,
             other => other?,
         };
         let Some(contents) = contents else { continue };
-        for (run, held) in contents.iter() {
+        for (run, archived) in contents.iter() {
             let place = Place::of_run(run);
-            let stamps = place.stamps().zip(held.stamps).map(|(stamps, tree)| (stamps.below(&at), tree));
-            let found = [Some((place.below(&at), held.commit)), stamps].into_iter().flatten();
+            let stamps = place.stamps().zip(archived.stamps).map(|(stamps, tree)| (stamps.below(&at), tree));
+            let found = [Some((place.below(&at), archived.commit)), stamps].into_iter().flatten();
             // The first of several wins, as in the lookup by name.
             found
                 .filter(|(name, _)| name.starts_with(prefix))
@@ -118,7 +123,6 @@ pub(super) fn below(store: &Store, prefix: &str) -> Result<BTreeMap<String, Oid>
 /// Returns the folder of refs, local or of a remote, that an archive ref is in, or `None` for other
 /// refs.
 pub fn folder_of(reference: &str) -> Option<String> {
-    let is_archive = |place: &Place| place.kind == Kind::Archive;
     if reference.starts_with(ARCHIVE_REFS) {
         return reference.strip_prefix(REFS).and_then(Place::parse).filter(is_archive).map(|_| REFS.to_owned());
     }
@@ -126,9 +130,13 @@ pub fn folder_of(reference: &str) -> Option<String> {
     is_archive(&place).then(|| format::fetched_refs(remote))
 }
 
+fn is_archive(place: &Place) -> bool {
+    place.kind == Kind::Archive
+}
+
 /// Returns the contents of an archive. An unreadable archive of a remote counts as empty; `doctor`
 /// reports it.
-fn held(store: &Store, reference: &str, tip: Oid) -> Result<Option<Arc<Contents>>, Error> {
+fn read_archive(store: &Store, reference: &str, tip: Oid) -> Result<Option<Arc<Contents>>, Error> {
     let is_fetched = reference.starts_with(FETCHED_REFS);
     if is_fetched && known(store).get(&tip) == Some(&None) {
         return Ok(None);
@@ -157,8 +165,8 @@ pub fn contents(store: &Store, tip: Oid) -> Result<Arc<Contents>, Fault> {
         meter.add(object.bytes.len() as u64, object.stored)?;
         let decoded = codec::decode(&object.bytes).map_err(|error| Fault::Entry(commit, error))?;
         let Event::ArchiveAdded(added) = decoded.entry.event else { return Err(Fault::Kind(commit)) };
-        for (run, held) in added.runs {
-            contents.entry(run).or_insert(held);
+        for (run, archived) in added.runs {
+            contents.entry(run).or_insert(archived);
         }
         next = decoded.parents.first().copied().filter(|_| decoded.entry.prev.is_some());
     }
@@ -183,14 +191,14 @@ fn remember(store: &Store, tip: Oid, contents: Option<Arc<Contents>>) {
 }
 
 /// Looks up a ref kept for an archived run that is not evidence.
-fn kept(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
+fn find_in_kept_ref(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
     let Some((folder, segment)) = name.strip_prefix(REFS).and_then(|below| below.split_once('/')) else {
         return Ok(None);
     };
     let run = RunId::decode(segment).filter(|_| matches!(folder, "transcripts" | "salvage"));
     let Some((run, commit)) = run.zip(ref_lookup::find(store, KEPT_REF)?) else { return Ok(None) };
-    let found = || store.tree_at(store.commit(commit)?.0, &format::kept_path(folder, &run));
-    found().map_err(|error| Error::Unreadable(KEPT_REF.to_owned(), Box::new(error.into())))
+    let found = store.commit(commit).and_then(|parts| store.tree_at(parts.0, &format::kept_path(folder, &run)));
+    found.map_err(|error| Error::Unreadable(KEPT_REF.to_owned(), Box::new(error.into())))
 }
 
 errors! {

@@ -59,11 +59,13 @@ fn is_new(git: &dyn Fn() -> Git, (before, after): (Oid, Oid), folder: &Path) -> 
 
 /// Returns the folders, but for the top, in which a path has one of the names.
 fn folders(path: &Path, names: &[&str]) -> Vec<PathBuf> {
-    let is_named = |part: &&Path| {
-        let name = part.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| names.iter().any(|known| known.eq_ignore_ascii_case(name)))
-    };
-    let parents = path.ancestors().filter(is_named).filter_map(Path::parent);
+    let parents = path
+        .ancestors()
+        .filter(|part| {
+            let name = part.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| names.iter().any(|known| known.eq_ignore_ascii_case(name)))
+        })
+        .filter_map(Path::parent);
     parents.filter(|folder| !folder.as_os_str().is_empty()).map(Path::to_owned).collect()
 }
 
@@ -73,10 +75,12 @@ fn has_shape(git: Git, tree: Oid, folder: &Path) -> Result<bool, program::Error>
     inside.push("/");
     let call = git.env("GIT_LITERAL_PATHSPECS", "1").args(["ls-tree", "-z", "--name-only", &tree.to_string()]);
     let listed = String::from_utf8_lossy(&call.arg(inside).run()?).into_owned();
-    let has = |name: &str| {
-        listed.split('\0').any(|path| path.rsplit('/').next().unwrap_or_default().eq_ignore_ascii_case(name))
-    };
-    Ok(has("HEAD") && (has("objects") && has("refs") || has("commondir")))
+    Ok(has_name("HEAD", &listed)
+        && (has_name("objects", &listed) && has_name("refs", &listed) || has_name("commondir", &listed)))
+}
+
+fn has_name(name: &str, listed: &str) -> bool {
+    listed.split('\0').any(|path| path.rsplit('/').next().unwrap_or_default().eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]

@@ -95,13 +95,15 @@ impl BorrowedRepo {
         if input.is_empty() {
             return Ok(Vec::new());
         }
-        let told = self.git().args(["patch-id", "--stable"]).input(input).run()?;
-        let told = String::from_utf8_lossy(&told);
-        let id = |line: &str| {
-            let (id, label) = line.split_once(' ')?;
-            Some((label.parse().ok()?, id.to_owned()))
-        };
-        Ok(told.lines().filter_map(id).collect())
+        let output = self.git().args(["patch-id", "--stable"]).input(input).run()?;
+        let text = String::from_utf8_lossy(&output);
+        Ok(text
+            .lines()
+            .filter_map(|line| {
+                let (id, label) = line.split_once(' ')?;
+                Some((label.parse().ok()?, id.to_owned()))
+            })
+            .collect())
     }
 
     /// Writes a commit of a tree, so that git can walk the history.
@@ -144,8 +146,8 @@ pub fn lines(
         }
     };
     let revisions: Vec<String> = commit.iter().map(Oid::to_string).collect();
-    let asked = lines.map_or(&[][..], std::slice::from_ref);
-    let all = blame(git(), &[NONE_PASSED], &revisions, path, asked)?;
+    let ranges = lines.map_or(&[][..], std::slice::from_ref);
+    let all = blame(git(), &[NONE_PASSED], &revisions, path, ranges)?;
     let set = match git().args(["config", "--get-all", IGNORED]).line() {
         Err(program::Error::Failed { code: Some(1), .. }) => return Ok(all),
         other => other?,
@@ -153,7 +155,7 @@ pub fn lines(
     if set.is_empty() {
         return Ok(all);
     }
-    Ok(passed_over(&all, blame(git(), &[], &revisions, path, asked)?))
+    Ok(passed_over(&all, blame(git(), &[], &revisions, path, ranges)?))
 }
 
 /// The setting that names files with commits for `git blame` to skip.
@@ -190,18 +192,18 @@ fn blame(
 ) -> Result<Vec<Blamed>, program::Error> {
     let some = lines.iter().map(|lines| format!("-L{},{}", lines.start(), lines.end()));
     let call = git.config("core.quotePath=true").args(["blame", "--incremental", "--no-textconv"]);
-    let told = call.args(options).args(some).args(revisions).arg("--").arg(path.to_os_str_lossy()).run()?;
-    let mut blamed = read(&told);
+    let output = call.args(options).args(some).args(revisions).arg("--").arg(path.to_os_str_lossy()).run()?;
+    let mut blamed = read(&output);
     blamed.sort_by_key(|one| *one.lines.start());
     Ok(blamed)
 }
 
 /// Parses the output of `git blame --incremental`: groups of lines that each end with the file
 /// name.
-fn read(told: &[u8]) -> Vec<Blamed> {
+fn read(output: &[u8]) -> Vec<Blamed> {
     let mut found = Vec::new();
     let mut group: Option<(Option<Oid>, u64, u64, u64)> = None;
-    for line in told.lines() {
+    for line in output.lines() {
         if let Some(name) = line.strip_prefix(b"filename ") {
             if let Some((commit, there, here, count)) = group.take() {
                 let lines = here..=here + count.saturating_sub(1);
@@ -226,18 +228,32 @@ mod tests {
 
     #[test]
     fn lines_that_a_commit_was_passed_over_for_are_told_apart() {
-        let oid = |digit: char| Some(digit.to_string().repeat(40).parse::<Oid>().unwrap());
-        let one = |commit, there, lines, passed| Blamed { commit, path: "f".into(), there, lines, passed };
-        let all = [one(oid('1'), 1, 1..=2, None), one(oid('2'), 3, 3..=3, None), one(oid('1'), 4, 4..=4, None)];
-        let over = vec![one(oid('1'), 7, 1..=4, None)];
-        let wanted = [one(oid('1'), 7, 1..=2, None), one(oid('1'), 9, 3..=3, oid('2')), one(oid('1'), 10, 4..=4, None)];
-        assert_eq!(passed_over(&all, over), wanted);
+        let all = [
+            blamed_on(repeated('1'), 1, 1..=2, None),
+            blamed_on(repeated('2'), 3, 3..=3, None),
+            blamed_on(repeated('1'), 4, 4..=4, None),
+        ];
+        let over = vec![blamed_on(repeated('1'), 7, 1..=4, None)];
+        let expected = [
+            blamed_on(repeated('1'), 7, 1..=2, None),
+            blamed_on(repeated('1'), 9, 3..=3, repeated('2')),
+            blamed_on(repeated('1'), 10, 4..=4, None),
+        ];
+        assert_eq!(passed_over(&all, over), expected);
+    }
+
+    fn blamed_on(commit: Option<Oid>, there: u64, lines: RangeInclusive<u64>, passed: Option<Oid>) -> Blamed {
+        Blamed { commit, path: "f".into(), there, lines, passed }
+    }
+
+    fn repeated(digit: char) -> Option<Oid> {
+        digit.to_string().repeat(40).parse().ok()
     }
 
     #[test]
     fn groups_of_lines_are_read() {
         let (one, none) = ("a1134369fe668301a94828ddbe731d5946ac8243", "0".repeat(40));
-        let told = format!(
+        let output = format!(
             "{one} 3 5 2\nauthor A\nsummary filename x\nfilename \"a\\303\\274\"\n{one} 9 1 1\nfilename b c\n{none} 2 2 1\nfilename d\n"
         );
         let blamed = |commit: &str, path: &str, there, lines| Blamed {
@@ -247,7 +263,7 @@ mod tests {
             lines,
             passed: None,
         };
-        let wanted = [blamed(one, "aü", 3, 5..=6), blamed(one, "b c", 9, 1..=1), blamed(&none, "d", 2, 2..=2)];
-        assert_eq!(read(told.as_bytes()), wanted);
+        let expected = [blamed(one, "aü", 3, 5..=6), blamed(one, "b c", 9, 1..=1), blamed(&none, "d", 2, 2..=2)];
+        assert_eq!(read(output.as_bytes()), expected);
     }
 }

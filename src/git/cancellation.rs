@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 pub struct Cancellation(Arc<dyn Fn() -> bool + Send + Sync>);
 
 impl Cancellation {
-    /// Cancels when `said` returns true. It is polled and must not block.
-    pub fn when(said: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        Self(Arc::new(said))
+    /// Cancels when `is_requested` returns true. It is polled and must not block.
+    pub fn when(is_requested: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(is_requested))
     }
 
     /// Never cancels.
@@ -74,15 +74,15 @@ pub(super) fn outlasts(
     stop: Option<&Cancellation>,
 ) -> bool {
     let mut until = within.and_then(|time| Instant::now().checked_add(time));
-    let mut said = false;
+    let mut is_stopped = false;
     loop {
         let quiet = match idle.as_mut().map(Idle::left) {
             Some(None) => return true,
             Some(Some(left)) => left,
             None => Duration::MAX,
         };
-        if let Some(stop) = stop.filter(|stop| !said && stop.is_requested()) {
-            said = stop.is_requested();
+        if let Some(stop) = stop.filter(|stop| !is_stopped && stop.is_requested()) {
+            is_stopped = stop.is_requested();
             let soon = Instant::now() + GRACE;
             until = Some(until.map_or(soon, |until| until.min(soon)));
         }
@@ -90,7 +90,7 @@ pub(super) fn outlasts(
         if left.is_zero() {
             return true;
         }
-        let wait = if stop.is_some() && !said { left.min(LOOK) } else { left }.min(quiet);
+        let wait = if stop.is_some() && !is_stopped { left.min(LOOK) } else { left }.min(quiet);
         if over.recv_timeout(wait) != Err(mpsc::RecvTimeoutError::Timeout) {
             return false;
         }

@@ -45,8 +45,12 @@ impl<'a> Checkout<'a> {
     /// Reads the difference, and which of its files exist. Submodules are left out.
     pub fn begin(git: &'a dyn Fn() -> Git, root: &'a Path, from: Oid, to: Oid) -> Result<Self, program::Error> {
         let changes = changes(git, from, to)?;
-        let is_absent = |path: &&PathBuf| fs::symlink_metadata(root.join(path)).is_err();
-        let absent = changes.iter().map(|change| &change.path).filter(is_absent).cloned().collect();
+        let absent = changes
+            .iter()
+            .map(|change| &change.path)
+            .filter(|path| fs::symlink_metadata(root.join(path)).is_err())
+            .cloned()
+            .collect();
         Ok(Self { git, root, from, to, changes, absent, conflicting: BTreeSet::new() })
     }
 
@@ -103,14 +107,16 @@ impl<'a> Checkout<'a> {
     /// Restores the files. Returns those that were restored, and those that were not.
     fn restore(&self) -> Result<(BTreeSet<PathBuf>, BTreeSet<PathBuf>), program::Error> {
         let written = self.written()?;
-        let was_there = |change: &&Change| change.old.is_some() && !self.absent.contains(&change.path);
-        let is_missing = |change: &&Change| fs::symlink_metadata(self.root.join(&change.path)).is_err();
         for path in &written {
             // A file that cannot be removed is listed below.
             let _ = restore_worktree::remove(self.root, path);
         }
-        let lost: BTreeSet<PathBuf> =
-            self.unstaged()?.filter(was_there).filter(is_missing).map(|change| change.path.clone()).collect();
+        let lost: BTreeSet<PathBuf> = self
+            .unstaged()?
+            .filter(|change| change.old.is_some() && !self.absent.contains(&change.path))
+            .filter(|change| fs::symlink_metadata(self.root.join(&change.path)).is_err())
+            .map(|change| change.path.clone())
+            .collect();
         if !lost.is_empty() {
             let call = (self.git)().args(["checkout-index", "--force", "-q", "-z", "--stdin"]);
             // The files that git could not write are listed below.
@@ -155,8 +161,8 @@ impl<'a> Checkout<'a> {
         name.push(path);
         // The checkout may have changed which filters apply.
         ["--filters", "blob"].iter().any(|form| {
-            let Ok(held) = open(&self.root.join(path)) else { return false };
-            is_start(held, (self.git)().args(["cat-file", form]).arg(&name)).unwrap_or(false)
+            let Ok(file) = open(&self.root.join(path)) else { return false };
+            is_start(file, (self.git)().args(["cat-file", form]).arg(&name)).unwrap_or(false)
         })
     }
 
@@ -181,9 +187,9 @@ impl<'a> Checkout<'a> {
 
     /// Returns the sizes of the new files.
     fn sizes(&self) -> Result<Vec<u64>, program::Error> {
-        let named = self.changes.iter().filter(|change| change.new.is_some());
-        let named: Vec<&str> = named.flat_map(|change| [change.object.as_str(), "\n"]).collect();
-        let listed = (self.git)().args(["cat-file", "--batch-check=%(objectsize)"]).input(named.concat()).run()?;
+        let changed = self.changes.iter().filter(|change| change.new.is_some());
+        let names: Vec<&str> = changed.flat_map(|change| [change.object.as_str(), "\n"]).collect();
+        let listed = (self.git)().args(["cat-file", "--batch-check=%(objectsize)"]).input(names.concat()).run()?;
         Ok(String::from_utf8_lossy(&listed).lines().map(|line| line.parse().unwrap_or(0)).collect())
     }
 }
@@ -198,18 +204,18 @@ fn open(path: &Path) -> io::Result<Box<dyn Read>> {
 }
 
 /// Returns true if the bytes are the output of a git command, or the start of it.
-fn is_start(mut held: Box<dyn Read>, git: Git) -> Result<bool, program::Error> {
+fn is_start(mut file: Box<dyn Read>, git: Git) -> Result<bool, program::Error> {
     let (mut is_same, mut is_over) = (true, false);
     git.stream(&mut |chunk| {
         if is_same && !is_over {
             let mut bytes = Vec::new();
-            held.by_ref().take(chunk.len() as u64).read_to_end(&mut bytes)?;
+            file.by_ref().take(chunk.len() as u64).read_to_end(&mut bytes)?;
             is_same = chunk.starts_with(&bytes);
             is_over = bytes.len() < chunk.len();
         }
         Ok(())
     })?;
-    Ok(is_same && (is_over || held.read(&mut [0]).is_ok_and(|read| read == 0)))
+    Ok(is_same && (is_over || file.read(&mut [0]).is_ok_and(|read| read == 0)))
 }
 
 /// Returns why a file of some bytes cannot be made in a folder, or `None` if it can, or if the file
@@ -246,19 +252,25 @@ impl fmt::Display for Failed {
         if let Some(reason) = &self.reason {
             write!(f, ": {reason}")?;
         }
-        let named = |files: &BTreeSet<PathBuf>| {
-            let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
-            first_of(&names, NAMED)
-        };
         match (self.undone.is_empty(), self.left.is_empty()) {
             (true, true) => f.write_str("; nothing was changed"),
-            (false, true) => write!(f, "; written and taken back: {}", named(&self.undone)),
-            (true, false) => write!(f, "; not taken back: {}", named(&self.left)),
+            (false, true) => write!(f, "; written and taken back: {}", list_files(&self.undone)),
+            (true, false) => write!(f, "; not taken back: {}", list_files(&self.left)),
             (false, false) => {
-                write!(f, "; written and taken back: {}; not taken back: {}", named(&self.undone), named(&self.left))
+                write!(
+                    f,
+                    "; written and taken back: {}; not taken back: {}",
+                    list_files(&self.undone),
+                    list_files(&self.left)
+                )
             }
         }
     }
+}
+
+fn list_files(files: &BTreeSet<PathBuf>) -> String {
+    let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+    first_of(&names, NAMED)
 }
 
 impl StdError for Failed {
@@ -286,15 +298,18 @@ impl Error {
                 None => in_words(failed.cause.as_ref()),
             },
         };
-        let has = |reasons: &[&str]| reasons.iter().any(|reason| words.contains(reason));
         match () {
-            () if has(&["No space left on device", "Disk quota exceeded"]) => Some(Obstacle::Space),
-            () if has(&["Permission denied", "Operation not permitted", "Read-only file system"]) => {
+            () if mention_any(&["No space left on device", "Disk quota exceeded"], &words) => Some(Obstacle::Space),
+            () if mention_any(&["Permission denied", "Operation not permitted", "Read-only file system"], &words) => {
                 Some(Obstacle::Permission)
             }
             () => None,
         }
     }
+}
+
+fn mention_any(reasons: &[&str], words: &str) -> bool {
+    reasons.iter().any(|reason| words.contains(reason))
 }
 
 fn of_io(error: &io::Error) -> Option<Obstacle> {

@@ -43,18 +43,18 @@ impl CherryPick {
     /// Reads the cherry-pick in progress in this work tree, or returns `None`.
     pub fn read(store: &Store) -> Result<Option<Self>, Error> {
         let folder = store.git_dir().join("sequencer");
-        let shown = read(&store.git_dir().join(PICKED))?;
+        let picked = read(&store.git_dir().join(PICKED))?;
         let todo = read(&folder.join("todo"))?;
         let next = todo.as_deref().and_then(|todo| todo.lines().next()?.strip_prefix("pick ")?.split(' ').next());
-        let Some(name) = shown.as_deref().or(next) else { return Ok(None) };
-        let said = store.git().args(["log", "-1", "--format=%H%n%B", &format!("{name}^{{commit}}")]).line()?;
-        let (commit, message) = said.split_once('\n').unwrap_or((&said, ""));
+        let Some(name) = picked.as_deref().or(next) else { return Ok(None) };
+        let output = store.git().args(["log", "-1", "--format=%H%n%B", &format!("{name}^{{commit}}")]).line()?;
+        let (commit, message) = output.split_once('\n').unwrap_or((&output, ""));
         let (commit, message) = (oid(commit)?, message.to_owned());
         let moved = match (read(&folder.join("head"))?, read(&folder.join("abort-safety"))?) {
             (Some(start), Some(left)) => Some((oid(&start)?, oid(&left)?)),
             _ => None,
         };
-        Ok(Some(Self { commit, message, is_shown: shown.is_some(), moved }))
+        Ok(Some(Self { commit, message, is_shown: picked.is_some(), moved }))
     }
 
     /// Returns true if `HEAD` is where the last command left it.
@@ -77,14 +77,14 @@ impl CherryPick {
         let git = || store.git().work_tree(&root).env("GIT_INDEX_FILE", &index).config("core.splitIndex=false");
         git().args(["read-tree", "--reset", &tree.to_string()]).run()?;
         git().args(["update-index", "--refresh"]).succeeds()?;
-        let held: BTreeSet<PathBuf> = paths(&git().args(["ls-files", "-z"]).run()?).collect();
-        let differing = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
-        let differing: BTreeSet<PathBuf> = paths(&differing).collect();
+        let indexed: BTreeSet<PathBuf> = paths(&git().args(["ls-files", "-z"]).run()?).collect();
+        let unstaged = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
+        let differing_paths: BTreeSet<PathBuf> = paths(&unstaged).collect();
         let mut found = BTreeSet::new();
-        for path in own.iter().filter(|path| differing.contains(*path) || !held.contains(*path)) {
+        for path in own.iter().filter(|path| differing_paths.contains(*path) || !indexed.contains(*path)) {
             there(&root, path, &mut found).map_err(|error| Error::Look(path.clone(), error))?;
         }
-        found.retain(|path| differing.contains(path) || !held.contains(path));
+        found.retain(|path| differing_paths.contains(path) || !indexed.contains(path));
         Ok(found)
     }
 
@@ -106,8 +106,10 @@ impl CherryPick {
         }
         // git refuses if a file was staged and then changed again; conflicting files are discarded
         // in any case.
-        let is_folder = |path: &PathBuf| fs::symlink_metadata(root.join(path)).is_ok_and(|meta| meta.is_dir());
-        let open: Vec<PathBuf> = open.into_iter().filter(|path| !is_folder(path)).collect();
+        let open: Vec<PathBuf> = open
+            .into_iter()
+            .filter(|path| !fs::symlink_metadata(root.join(path)).is_ok_and(|meta| meta.is_dir()))
+            .collect();
         if !open.is_empty() {
             let add = ["update-index", "--add", "--remove", "-z", "--stdin"];
             git().args(add).input(listed(&open)).run()?;

@@ -90,10 +90,7 @@ pub fn decode(raw: &[u8]) -> Result<Decoded, Error> {
 /// Returns the author name for an actor, without control characters and angle brackets, which would
 /// break the header.
 fn author(actor: &str) -> String {
-    let safe = |c: char| {
-        if c.is_control() || c == '<' || c == '>' { '_' } else { c }
-    };
-    actor.chars().map(safe).collect()
+    actor.chars().map(|c| if c.is_control() || c == '<' || c == '>' { '_' } else { c }).collect()
 }
 
 fn signature_header(tree: Oid) -> &'static str {
@@ -181,18 +178,18 @@ pub struct Parsed {
 pub fn parse_message(raw: &[u8]) -> Option<Parsed> {
     let split = raw.windows(2).position(|w| w == b"\n\n")?;
     let head = std::str::from_utf8(&raw[..=split]).ok()?;
-    let (mut kept, mut signature, mut inside) = (String::new(), Vec::new(), false);
+    let (mut unsigned, mut signature, mut inside) = (String::new(), Vec::new(), false);
     for line in head.split_inclusive('\n') {
         let begins = ["gpgsig ", "gpgsig-sha256 "].iter().find_map(|name| line.strip_prefix(name));
         let rest = begins.or_else(|| line.strip_prefix(' ').filter(|_| inside));
         inside = rest.is_some();
         match rest {
             Some(rest) => signature.push(rest.trim_end_matches('\n')),
-            None => kept.push_str(line),
+            None => unsigned.push_str(line),
         }
     }
     let text = raw[split + 2..].strip_suffix(b"\n")?.to_vec();
-    let payload = [kept.as_bytes(), b"\n", &raw[split + 2..]].concat();
+    let payload = [unsigned.as_bytes(), b"\n", &raw[split + 2..]].concat();
     Some(Parsed { text, signature: (!signature.is_empty()).then(|| signature.join("\n")), payload })
 }
 

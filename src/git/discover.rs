@@ -33,16 +33,19 @@ fn refuse_in_work_tree(git_dir: &Path, dir: &Path) -> Result<(), Error> {
     if git_dir.components().any(|part| part.as_os_str() == ".git") {
         return Ok(());
     }
-    let find = |git: Git| git.config(EXPLICIT_ONLY).args(["rev-parse", "--absolute-git-dir"]).line();
-    match find(Git::searching().in_dir(dir)) {
-        Err(program::Error::Failed { said, .. }) if said.contains("safe.bareRepository") => {}
+    match absolute_git_dir(Git::searching().in_dir(dir)) {
+        Err(program::Error::Failed { stderr, .. }) if stderr.contains("safe.bareRepository") => {}
         // It is named, by a variable or a file; or `ownership` says why git does not open it.
         _ => return Ok(()),
     }
     let above = git_dir.ancestors().skip(1);
-    let is_top = |folder: &&Path| folder.join(".git").exists() && find(Git::found_from(folder)).is_ok();
-    let mut tops = above.filter(is_top);
+    let mut tops =
+        above.filter(|folder| folder.join(".git").exists() && absolute_git_dir(Git::found_from(folder)).is_ok());
     tops.next().map_or(Ok(()), |top| Err(Error::InWorkTree(git_dir.clone(), top.to_owned())))
+}
+
+fn absolute_git_dir(git: Git) -> Result<String, program::Error> {
+    git.config(EXPLICIT_ONLY).args(["rev-parse", "--absolute-git-dir"]).line()
 }
 
 /// Returns the error for a missing repository or for one that cannot be opened.

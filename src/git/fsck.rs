@@ -30,8 +30,8 @@ pub fn exceptions(git: &dyn Fn() -> Git) -> Result<String, Error> {
 }
 
 /// Returns the message id of the first finding in git's output, as settings name it.
-pub fn finding(said: &str) -> Option<&str> {
-    let (_, rest) = said.split_once("object ")?;
+pub fn finding(stderr: &str) -> Option<&str> {
+    let (_, rest) = stderr.split_once("object ")?;
     let name = rest.split_once(": ")?.1.split(':').next()?;
     (!name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric())).then_some(name)
 }
@@ -42,9 +42,9 @@ mod tests {
 
     #[test]
     fn a_finding_has_the_name_that_a_setting_gives_it() {
-        let said =
+        let stderr =
             "error: object 8c62c88: gitattributesLineLength: .gitattributes has too long lines to parse\nfatal: x";
-        assert_eq!(finding(said), Some("gitattributesLineLength"));
+        assert_eq!(finding(stderr), Some("gitattributesLineLength"));
         for other in ["", "object 8c62c88", "fatal: object 8c62c88: is a tree: x", "error: inflate: data stream error"]
         {
             assert_eq!(finding(other), None, "{other}");

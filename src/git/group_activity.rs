@@ -6,7 +6,7 @@ use std::fs;
 /// Returns a number that changes as long as a process group reads, writes or computes.
 ///
 /// Where there is no `/proc`, and for processes of other users, nothing is counted.
-pub(super) fn of(group: i32) -> u64 {
+pub(super) fn count(group: i32) -> u64 {
     let Ok(processes) = fs::read_dir("/proc") else { return 0 };
     let names = processes.flatten().map(|entry| entry.file_name());
     let numbers = names.filter_map(|name| name.to_str()?.parse::<u32>().ok());

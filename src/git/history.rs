@@ -11,11 +11,11 @@ use crate::model::digest::Oid;
 pub fn is_partial(store: &Store) -> bool {
     let repo = store.local();
     let config = repo.config_snapshot();
-    let promised = || {
-        let remotes = repo.remote_names();
-        remotes.iter().any(|name| config.boolean(format!("remote.{name}.promisor").as_str()) == Some(true))
-    };
-    config.string("extensions.partialClone").is_some() || promised()
+    config.string("extensions.partialClone").is_some()
+        || repo
+            .remote_names()
+            .iter()
+            .any(|name| config.boolean(format!("remote.{name}.promisor").as_str()) == Some(true))
 }
 
 /// Returns true for a partial or shallow clone, where objects may be missing.

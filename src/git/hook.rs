@@ -42,7 +42,7 @@ pub struct Hooks {
     /// Paths in the work tree that are run as hooks or lead to them, relative to its top.
     own: Vec<PathBuf>,
     /// git's answers about hooks; a different answer means different hooks.
-    said: Said,
+    settings: Said,
     folder: Temporary,
 }
 
@@ -51,20 +51,19 @@ impl Hooks {
     pub fn find(store: &Store) -> Result<Option<Self>, Error> {
         let Some(root) = store.work_dir() else { return Ok(None) };
         let folder = Temporary::new().map_err(Error::Folder)?;
-        let said = Said { folder: PathBuf::new(), commands: None };
-        let mut hooks = Self { store: store.clone(), root, found: true, own: Vec::new(), said, folder };
-        let real = |path: &Path| fs::canonicalize(path).ok();
+        let settings = Said { folder: PathBuf::new(), commands: None };
+        let mut hooks = Self { store: store.clone(), root, found: true, own: Vec::new(), settings, folder };
         let at = hooks.answer(&["rev-parse", "--absolute-git-dir"])?;
-        hooks.found = at.is_some_and(|at| real(&at) == real(&store.git_dir()));
-        hooks.said = hooks.ask()?;
-        let path = hooks.root.join(&hooks.said.folder);
+        hooks.found = at.is_some_and(|at| canonical(&at) == canonical(&store.git_dir()));
+        hooks.settings = hooks.ask()?;
+        let path = hooks.root.join(&hooks.settings.folder);
         // Newer versions of git also define hooks in the configuration.
-        if !ALL.iter().any(|name| runs(&path.join(name))) && hooks.said.commands.is_none() {
+        if !ALL.iter().any(|name| runs(&path.join(name))) && hooks.settings.commands.is_none() {
             return Ok(None);
         }
-        let top = real(&hooks.root).unwrap_or_else(|| hooks.root.clone());
+        let top = canonical(&hooks.root).unwrap_or_else(|| hooks.root.clone());
         let own = ways(&path);
-        hooks.own = own.iter().filter_map(|path| path.strip_prefix(&top).ok().map(Path::to_owned)).collect();
+        hooks.own = own.iter().filter_map(|file| file.strip_prefix(&top).ok().map(Path::to_owned)).collect();
         Ok(Some(hooks))
     }
 
@@ -82,7 +81,7 @@ impl Hooks {
 
     /// Returns true if git still finds the same hooks: applied changes may include configuration.
     pub fn are_same(&self) -> Result<bool, Error> {
-        Ok(self.ask()? == self.said)
+        Ok(self.ask()? == self.settings)
     }
 
     /// Fills the temporary index with a tree, for the hooks to check.
@@ -95,7 +94,7 @@ impl Hooks {
     }
 
     /// Returns the tree to commit, as the hooks left it.
-    pub fn shown(&self) -> Result<String, Error> {
+    pub fn written_tree(&self) -> Result<String, Error> {
         Ok(self.git().arg("write-tree").line()?)
     }
 
@@ -120,8 +119,8 @@ impl Hooks {
 
     fn call(&self, name: &'static str, arguments: &[&OsStr], index: &Path) -> Result<String, Error> {
         // A file instead of a pipe: background processes of a hook may keep it open.
-        let mut said = tempfile::tempfile().map_err(Error::Folder)?;
-        let both = || said.try_clone().map(Stdio::from).map_err(Error::Folder);
+        let mut output = tempfile::tempfile().map_err(Error::Folder)?;
+        let both = || output.try_clone().map(Stdio::from).map_err(Error::Folder);
         let mut command = self.command();
         command.args(["hook", "run", "--ignore-missing", name, "--"]).args(arguments);
         // As git does when no editor is opened.
@@ -130,9 +129,9 @@ impl Hooks {
         let status = command.stdin(Stdio::null()).stdout(both()?).stderr(both()?).status().map_err(Error::Spawn)?;
         traced.inspect(|traced| traced.ended(status));
         let mut text = Vec::new();
-        said.rewind().and_then(|()| said.take(MOST_SAID).read_to_end(&mut text)).map_err(Error::Folder)?;
+        output.rewind().and_then(|()| output.take(MOST_SAID).read_to_end(&mut text)).map_err(Error::Folder)?;
         let text = String::from_utf8_lossy(&text).trim_end().to_owned();
-        if status.success() { Ok(text) } else { Err(Error::Refused { name, code: status.code(), said: text }) }
+        if status.success() { Ok(text) } else { Err(Error::Refused { name, code: status.code(), output: text }) }
     }
 
     /// Returns a git command as the user would run it, with these hooks and no others.
@@ -143,7 +142,7 @@ impl Hooks {
             git = git.env("GIT_DIR", self.store.git_dir()).work_tree(&self.root);
         }
         let mut setting = OsString::from("core.hooksPath=");
-        setting.push(self.root.join(&self.said.folder));
+        setting.push(self.root.join(&self.settings.folder));
         git.config(setting)
     }
 
@@ -171,6 +170,10 @@ impl Hooks {
     }
 }
 
+fn canonical(path: &Path) -> Option<PathBuf> {
+    fs::canonicalize(path).ok()
+}
+
 /// git's answers about hooks.
 #[derive(PartialEq, Eq)]
 struct Said {
@@ -185,10 +188,9 @@ struct Said {
 fn ways(folder: &Path) -> Vec<PathBuf> {
     let mut own: Vec<PathBuf> = ALL.iter().flat_map(|name| symlink_path::places(&folder.join(name))).collect();
     // husky puts scripts in this folder that call those beside it.
-    let is_husky = |path: &Path| path.ends_with("_");
     for path in [Some(folder.to_owned()), fs::canonicalize(folder).ok()].into_iter().flatten() {
-        let beside = path.parent().filter(|_| is_husky(&path)).map(Path::to_owned);
-        own.extend(symlink_path::places(&beside.unwrap_or(path)));
+        let parent = path.parent().filter(|_| path.ends_with("_")).map(Path::to_owned);
+        own.extend(symlink_path::places(&parent.unwrap_or(path)));
     }
     own
 }
@@ -201,8 +203,8 @@ fn runs(file: &Path) -> bool {
 errors! {
     /// Why a hook failed or refused.
     #[derive(Debug, thiserror::Error)] pub enum Error;
-    Refused { name: &'static str, code: Option<i32>, said: String }:
-        "{name} ended{}: {said}" [.code.map(|code| format!(" with exit code {code}")).unwrap_or_default()];
+    Refused { name: &'static str, code: Option<i32>, output: String }:
+        "{name} ended{}: {output}" [.code.map(|code| format!(" with exit code {code}")).unwrap_or_default()];
     Spawn(#[source] io::Error): "cannot run git";
     Folder(#[source] io::Error): "cannot create a temporary file";
     #[from] Git(program::Error);

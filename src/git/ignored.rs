@@ -16,8 +16,8 @@ const AT_ONCE: usize = 50_000;
 /// `git`.
 pub fn ignored(git: impl Fn() -> Git, paths: &[impl AsRef<[u8]>]) -> Result<BTreeSet<BString>, Error> {
     let mut ignored = BTreeSet::new();
-    for paths in paths.chunks(AT_ONCE) {
-        let input = paths.iter().flat_map(|path| [HERE, path.as_ref(), b"\0"]).collect::<Vec<_>>().concat();
+    for chunk in paths.chunks(AT_ONCE) {
+        let input = chunk.iter().flat_map(|path| [HERE, path.as_ref(), b"\0"]).collect::<Vec<_>>().concat();
         let answer = match git().args(["check-ignore", "-z", "--stdin"]).input(input).run() {
             // No path is ignored.
             Err(Error::Failed { code: Some(1), .. }) => continue,

@@ -43,14 +43,14 @@ impl Incoming {
 
     /// Moves the packs into the object database and keeps them until a ref reaches them.
     pub(super) fn release(self) -> io::Result<KeepGuard> {
-        let mut kept = KeepGuard::default();
+        let mut guard = KeepGuard::default();
         for entry in fs::read_dir(self.folder.path().join("pack"))? {
             let path = entry?.path();
             if path.extension().is_some_and(|extension| extension == "pack") {
-                kept.join(KeepGuard::adopt(&self.store, &path, "pack-")?);
+                guard.join(KeepGuard::adopt(&self.store, &path, "pack-")?);
             }
         }
-        Ok(kept)
+        Ok(guard)
     }
 }
 
@@ -63,8 +63,8 @@ impl Incoming {
 pub fn take_in(store: &Store, from: Git, tip: Oid, known: Option<Oid>, strict: bool) -> Result<KeepGuard, Error> {
     let mut pack = tempfile::tempfile().map_err(Error::Folder)?;
     let mut header = Vec::new();
-    let wanted = format!("{tip}\n{}", known.map(|known| format!("^{known}\n")).unwrap_or_default());
-    let call = from.args(["pack-objects", "--revs", "--stdout", "-q"]).input(wanted);
+    let revisions = format!("{tip}\n{}", known.map(|known| format!("^{known}\n")).unwrap_or_default());
+    let call = from.args(["pack-objects", "--revs", "--stdout", "-q"]).input(revisions);
     call.stream(&mut |chunk| {
         header.extend(chunk.iter().take(PACK_HEADER - header.len().min(PACK_HEADER)));
         pack.write_all(chunk)
@@ -74,11 +74,12 @@ pub fn take_in(store: &Store, from: Git, tip: Oid, known: Option<Oid>, strict: b
     }
     pack.rewind().map_err(Error::Folder)?;
     let incoming = Incoming::new(store).map_err(Error::Folder)?;
-    let call = incoming.around(store.git()).frugal().args(["index-pack", "--stdin"]);
-    let call = if strict { call.arg(format!("--strict{}", fsck::exceptions(&|| store.git())?)) } else { call };
-    match call.stdin(pack).run() {
+    let index_pack = incoming.around(store.git()).frugal().args(["index-pack", "--stdin"]);
+    let unpack =
+        if strict { index_pack.arg(format!("--strict{}", fsck::exceptions(&|| store.git())?)) } else { index_pack };
+    match unpack.stdin(pack).run() {
         Ok(_) => incoming.release().map_err(Error::Folder),
-        Err(program::Error::Failed { said, .. }) if strict => Err(Error::Refused(said)),
+        Err(program::Error::Failed { stderr, .. }) if strict => Err(Error::Refused(stderr)),
         Err(other) => Err(other.into()),
     }
 }

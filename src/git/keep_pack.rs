@@ -88,11 +88,11 @@ impl KeepGuard {
             let _ = fs::remove_file(stem.with_extension("pack"));
             unkeep(&stem);
         })?;
-        let kept = Self(vec![Pack::guarded(stem, keep)]);
+        let guard = Self(vec![Pack::guarded(stem, keep)]);
         if store.durability() == Durability::Strict {
             File::open(&folder)?.sync_all()?;
         }
-        Ok(kept)
+        Ok(guard)
     }
 
     /// Moves in a pack that git wrote elsewhere, with all its files; its `.keep` file exists before
@@ -133,14 +133,10 @@ impl KeepGuard {
     /// Ends the protection by this process without ending it for git: another process takes it over
     /// by the returned names. If none does, it ends after a day.
     pub fn hand_over(self) -> io::Result<Vec<String>> {
-        let name = |pack: &Pack| {
-            let name = pack.stem.file_name().and_then(|name| name.to_str()).map(str::to_owned);
-            name.expect("we gave it a name of ASCII letters")
-        };
         for pack in &self.0 {
             write_mark(&pack.keep, HANDED_OVER)?;
         }
-        let names = self.0.iter().map(|pack| name(pack)).collect();
+        let names = self.0.iter().map(|pack| pack_name(pack)).collect();
         self.0.iter().for_each(|pack| pack.handed_over.store(true, Ordering::Relaxed));
         Ok(names)
     }
@@ -165,6 +161,11 @@ impl KeepGuard {
         }
         Ok(Self(packs))
     }
+}
+
+fn pack_name(pack: &Pack) -> String {
+    let name = pack.stem.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    name.expect("we gave it a name of ASCII letters")
 }
 
 impl Pack {

@@ -124,8 +124,8 @@ fn left_out<'e>(
     if !program::checks_sparse_rules() || !root.join(place).exists() {
         return Ok(absent);
     }
-    let asked = absent.iter().flat_map(|path| path.iter().copied().chain([0])).collect::<Vec<u8>>();
-    let matched = git().args(["sparse-checkout", "check-rules", "-z"]).input(asked).run()?;
+    let input = absent.iter().flat_map(|path| path.iter().copied().chain([0])).collect::<Vec<u8>>();
+    let matched = git().args(["sparse-checkout", "check-rules", "-z"]).input(input).run()?;
     for path in matched.split(|byte| *byte == 0) {
         absent.remove(path);
     }

@@ -40,13 +40,14 @@ impl Error {
     pub fn wants_memory(&self) -> bool {
         const WORDS: [&str; 4] = ["over limit", "out of memory", "Out of memory", "Cannot allocate memory"];
         // A remote's messages have another prefix.
-        let is_it = |line: &str| line.starts_with("fatal: ") && WORDS.iter().any(|words| line.contains(words));
-        matches!(self, Self::Failed { said, .. } if said.lines().any(is_it))
+        let Self::Failed { stderr, .. } = self else { return false };
+        let mut fatal = stderr.lines().filter(|line| line.starts_with("fatal: "));
+        fatal.any(|line| WORDS.iter().any(|words| line.contains(words)))
     }
 }
 
 /// Reads git's standard error. A remote may write anything to it; git's own reason comes last.
-pub(super) fn said(from: &mut impl Read) -> io::Result<Vec<u8>> {
+pub(super) fn read_stderr(from: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     pump(from, &mut |chunk| {
         text.extend_from_slice(chunk);

@@ -31,13 +31,13 @@ impl Scratch {
     }
 
     /// Creates one that writes nothing into the repository: its objects are deleted with it.
-    pub fn apart(store: &Store, commit: Oid) -> Result<Self, Error> {
+    pub fn isolated(store: &Store, commit: Oid) -> Result<Self, Error> {
         Self::with(store, commit, true)
     }
 
-    fn with(store: &Store, commit: Oid, apart: bool) -> Result<Self, Error> {
+    fn with(store: &Store, commit: Oid, is_isolated: bool) -> Result<Self, Error> {
         let folder = Temporary::new().map_err(Error::Folder)?;
-        let objects = apart.then(|| folder.path().join("objects"));
+        let objects = is_isolated.then(|| folder.path().join("objects"));
         if let Some(objects) = &objects {
             std::fs::create_dir(objects).map_err(Error::Folder)?;
         }
@@ -71,8 +71,8 @@ impl Scratch {
         }
         let apply = ["apply", "--cached", "--whitespace=nowarn", "--no-ignore-whitespace", "-p1", "-"];
         git().args(apply).input(patch).run()?;
-        let tree = self.write_tree(git())?;
-        oid(&tree).map_err(|_| program::Error::Spawn(std::io::Error::other("git write-tree names no tree")))
+        let written = self.write_tree(git())?;
+        oid(&written).map_err(|_| program::Error::Spawn(std::io::Error::other("git write-tree names no tree")))
     }
 
     /// Returns what `git write-tree` prints for the index of `git`.
@@ -88,8 +88,8 @@ impl Scratch {
             return Ok(Ok(theirs));
         }
         let (merged, conflicts) = self.merge_tree(&[], over, ours, theirs)?;
-        let shown = |paths: BTreeSet<PathBuf>| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-        Ok(conflicts.map_or(Ok(merged), |paths| Err(shown(paths))))
+        Ok(conflicts
+            .map_or(Ok(merged), |paths| Err(paths.iter().map(|path| path.to_string_lossy().into_owned()).collect())))
     }
 
     /// Merges two trees over a third. Returns the tree, with conflict markers, and the conflicting
@@ -136,19 +136,22 @@ impl Scratch {
         let listed = self.git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-status"]);
         let listed = listed.args([from.to_string(), to.to_string()]).run()?;
         let fields: Vec<_> = listed.split(|byte| *byte == 0).filter(|field| !field.is_empty()).collect();
-        let change = |pair: &[&[u8]]| (char::from(pair[0][0]), String::from_utf8_lossy(pair[1]).into_owned());
-        Ok(fields.chunks_exact(2).map(change).collect())
+        Ok(fields
+            .chunks_exact(2)
+            .map(|pair| (char::from(pair[0][0]), String::from_utf8_lossy(pair[1]).into_owned()))
+            .collect())
     }
 
     /// Returns the links in a tree.
     pub fn links(&self, tree: Oid) -> Result<Vec<String>, Error> {
         let listed = self.git().args(["ls-tree", "-r", "-z", &tree.to_string()]).run()?;
         let lines = listed.split(|byte| *byte == 0).filter(|line| line.starts_with(b"120000 "));
-        let path = |line: &[u8]| {
-            let tab = line.iter().position(|byte| *byte == b'\t')?;
-            Some(String::from_utf8_lossy(&line[tab + 1..]).into_owned())
-        };
-        Ok(lines.filter_map(path).collect())
+        Ok(lines
+            .filter_map(|line| {
+                let tab = line.iter().position(|byte| *byte == b'\t')?;
+                Some(String::from_utf8_lossy(&line[tab + 1..]).into_owned())
+            })
+            .collect())
     }
 
     /// Reads a file of a tree, or returns `None` if it has no such file.
@@ -239,17 +242,17 @@ fn commit_tree(store: &Store, options: &[&str], tree: Oid, parent: Oid, message:
 
 /// Runs `git merge-tree -z --name-only`. Returns the tree and the conflicting paths, if any.
 pub(super) fn answer(call: Git) -> Result<(Oid, Option<BTreeSet<PathBuf>>), Error> {
-    let mut said = Vec::new();
+    let mut output = Vec::new();
     let result = call.stream(&mut |chunk| {
-        said.extend_from_slice(chunk);
+        output.extend_from_slice(chunk);
         Ok(())
     });
-    let end = said.iter().position(|byte| *byte == 0).unwrap_or(said.len());
-    let tree = oid(&String::from_utf8_lossy(&said[..end]));
+    let end = output.iter().position(|byte| *byte == 0).unwrap_or(output.len());
+    let tree = oid(&String::from_utf8_lossy(&output[..end]));
     match result {
         Ok(()) => Ok((tree?, None)),
-        Err(program::Error::Failed { code: Some(1), .. }) if !said.is_empty() => {
-            Ok((tree?, Some(paths(&said[end..]).collect())))
+        Err(program::Error::Failed { code: Some(1), .. }) if !output.is_empty() => {
+            Ok((tree?, Some(paths(&output[end..]).collect())))
         }
         Err(other) => Err(other.into()),
     }

@@ -16,7 +16,7 @@ use super::store::Store;
 pub(super) const SETTING: &str = "core.multiPackIndex=false";
 
 /// Returns the pack indices that it covers, or `None` if it cannot be read.
-pub(super) fn named(folder: &Path) -> Option<HashSet<OsString>> {
+pub(super) fn covered_indices(folder: &Path) -> Option<HashSet<OsString>> {
     if folder.join("multi-pack-index.d").exists() {
         return None;
     }
@@ -31,8 +31,7 @@ pub(super) fn named(folder: &Path) -> Option<HashSet<OsString>> {
 /// Returns its path if it names packs that are gone.
 pub fn stale(store: &Store) -> Option<PathBuf> {
     let folder = store.objects_dir().join("pack");
-    let gone = |name| !folder.join(name).exists();
-    named(&folder)?.into_iter().any(gone).then(|| path(&folder))
+    covered_indices(&folder)?.into_iter().any(|name| !folder.join(name).exists()).then(|| path(&folder))
 }
 
 /// Removes it if it names packs that we removed, as `git repack` does. git writes another when

@@ -21,14 +21,17 @@ pub(super) fn check(repo: &gix::Repository, dir: &Path) -> Result<(), Error> {
     if is_ours(repo) && !repo.is_bare() {
         return Ok(());
     }
-    let foreign = || Error::Foreign(absolute(repo.workdir().unwrap_or(repo.git_dir())));
     match Git::searching().in_dir(dir).args(["rev-parse", "--absolute-git-dir"]).line() {
         // git may open another repository, whose owner does not matter here.
         Ok(found) if absolute(Path::new(&found)) == absolute(repo.git_dir()) => Ok(()),
-        Ok(_) => Err(foreign()),
-        Err(program::Error::Failed { said, .. }) if said.contains(WAY_OUT) => Err(foreign()),
+        Ok(_) => Err(foreign_error(repo)),
+        Err(program::Error::Failed { stderr, .. }) if stderr.contains(WAY_OUT) => Err(foreign_error(repo)),
         Err(other) => Err(Error::Program(Box::new(other))),
     }
+}
+
+fn foreign_error(repo: &gix::Repository) -> Error {
+    Error::Foreign(absolute(repo.workdir().unwrap_or(repo.git_dir())))
 }
 
 /// Returns true if the user owns everything that git checks, false if that cannot be determined.

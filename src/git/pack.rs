@@ -89,8 +89,8 @@ impl PackWriter {
     }
 
     fn try_stream(&mut self, size: u64, from: &mut dyn Read) -> Result<ObjectId, gix::Error> {
-        let mut named = gix::hash::hasher(self.hash);
-        named.update(&gix::objs::encode::loose_header(Kind::Blob, size));
+        let mut hasher = gix::hash::hasher(self.hash);
+        hasher.update(&gix::objs::encode::loose_header(Kind::Blob, size));
         let io = gix::error::ErrorExt::raise;
         let mut entry = self.entry(Kind::Blob, size).map_err(io)?;
         let (mut left, mut chunk) = (size, vec![0; CHUNK]);
@@ -100,12 +100,12 @@ impl PackWriter {
             if read == 0 {
                 return Err(io(io::ErrorKind::UnexpectedEof.into()));
             }
-            named.update(&chunk[..read]);
+            hasher.update(&chunk[..read]);
             entry.push(&chunk[..read]).map_err(io)?;
             left -= read as u64;
         }
         let (place, end) = entry.finish().map_err(io)?;
-        let oid = named.try_finalize()?;
+        let oid = hasher.try_finalize()?;
         if self.contains(oid) {
             self.take_back().map_err(io)?;
         } else {

@@ -68,7 +68,7 @@ pub(super) fn gather(store: &Store) -> io::Result<()> {
 fn gathered(store: &Store) -> io::Result<Vec<Gathered>> {
     let files = keep_pack::files(store)?;
     let folder = store.objects_dir().join("pack");
-    let Some(indexed) = midx::named(&folder) else { return Ok(Vec::new()) };
+    let Some(indexed) = midx::covered_indices(&folder) else { return Ok(Vec::new()) };
     // The packs of dead processes are reachable or garbage.
     files.iter().for_each(|path| _ = keep_pack::release(path));
     let mut packs = Vec::new();
@@ -96,16 +96,16 @@ fn gathered(store: &Store) -> io::Result<Vec<Gathered>> {
 /// git looks for deltas only between objects of different packs. Each batch is its own pack, so
 /// every pair is tried once.
 fn merge(store: &Store, packs: &[Gathered]) -> io::Result<()> {
-    let mut wanted = String::new();
+    let mut oids = String::new();
     for pack in packs {
         // Another process may have merged it.
         let index =
             pack::index::File::at(pack.stem.with_extension("idx"), store.hash_kind()).map_err(io::Error::other)?;
-        index.iter().for_each(|entry| writeln!(wanted, "{}", entry.oid).expect("writing to a string does not fail"));
+        index.iter().for_each(|entry| writeln!(oids, "{}", entry.oid).expect("writing to a string does not fail"));
     }
     let folder = Builder::new().prefix(UNFINISHED).tempdir_in(store.objects_dir())?;
     let call = SETTINGS.iter().fold(store.git(), Git::config);
-    let name = call.args(["pack-objects", "-q"]).arg(folder.path().join("pack")).input(wanted).line();
+    let name = call.args(["pack-objects", "-q"]).arg(folder.path().join("pack")).input(oids).line();
     let name = name.map_err(io::Error::other)?;
     // The new pack is installed and synced before the old ones go. Its objects are reachable or
     // garbage, so it needs no `.keep` file.

@@ -21,7 +21,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    fn of(meta: &fs::Metadata) -> Self {
+    fn from_metadata(meta: &fs::Metadata) -> Self {
         Self { written: meta.modified().ok(), length: meta.len(), inode: std::os::unix::fs::MetadataExt::ino(meta) }
     }
 }
@@ -33,18 +33,18 @@ impl Seen {
 pub fn check(store: &Store) -> Result<(), Error> {
     let path = store.common_dir().join("packed-refs");
     let failed = |error| Error::Read(path.clone(), error);
-    let seen = match fs::metadata(&path) {
+    let version = match fs::metadata(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        meta => Seen::of(&meta.map_err(failed)?),
+        meta => Seen::from_metadata(&meta.map_err(failed)?),
     };
     let mut good = store.known.packed.lock().unwrap_or_else(PoisonError::into_inner);
-    if good.as_ref() == Some(&seen) {
+    if good.as_ref() == Some(&version) {
         return Ok(());
     }
     let bytes = fs::read(&path).map_err(failed)?;
     read(&bytes).map_err(|(line, what)| Error::Ambiguous(path.clone(), line, what))?;
     store.local().refs.force_refresh_packed_buffer().map_err(|error| failed(io::Error::other(error)))?;
-    *good = Some(seen);
+    *good = Some(version);
     Ok(())
 }
 
@@ -74,12 +74,12 @@ fn read(bytes: &[u8]) -> Result<(), (usize, String)> {
         if !is_oid(oid) || name.is_empty() || name.iter().any(|byte| byte.is_ascii_control() || *byte == b' ') {
             return wrong("it is not an object and a name".into());
         }
-        let shown = || String::from_utf8_lossy(name).into_owned();
+        let text = || String::from_utf8_lossy(name).into_owned();
         if !names.insert(name) {
-            return wrong(format!("{} is named twice", shown()));
+            return wrong(format!("{} is named twice", text()));
         }
         if sorted && name <= last {
-            return wrong(format!("{} is not in its place", shown()));
+            return wrong(format!("{} is not in its place", text()));
         }
         (last, peelable) = (name, true);
     }

@@ -51,18 +51,22 @@ impl PartialCheckout {
         let staged = git().args(["diff-index", "--cached", "-z", "--no-renames", "--name-only", &from.to_string()]);
         let staged: BTreeSet<PathBuf> = paths(&staged.run()?).collect();
         // The index would drop staged files below such a file or in place of its folder.
-        let is_staged = |path: &Path| staged.iter().any(|other| other.starts_with(path) || path.starts_with(other));
-        changes.retain(|change| !is_staged(&change.path));
-        let is_file = |path: &Path| fs::symlink_metadata(root.join(path)).is_ok_and(|meta| !meta.is_dir());
-        let asked = changes.iter().filter(|change| among.contains(&change.path) && is_file(&change.path));
-        let entries: Vec<u8> = asked.clone().filter_map(|change| change.new.as_deref()).flatten().copied().collect();
+        changes.retain(|change| {
+            !staged.iter().any(|other| other.starts_with(&change.path) || change.path.starts_with(other))
+        });
+        let candidates = changes.iter().filter(|change| {
+            among.contains(&change.path)
+                && fs::symlink_metadata(root.join(&change.path)).is_ok_and(|meta| !meta.is_dir())
+        });
+        let entries: Vec<u8> =
+            candidates.clone().filter_map(|change| change.new.as_deref()).flatten().copied().collect();
         let differing = differing(git, &entries)?;
-        let is_same = |change: &&Change| change.new.is_some() && !differing.contains(&change.path);
-        let same: Vec<&Change> = asked.filter(is_same).collect();
-        let entries = same.iter().filter_map(|change| change.new.as_deref()).collect::<Vec<_>>().concat();
+        let same: Vec<&Change> =
+            candidates.filter(|change| change.new.is_some() && !differing.contains(&change.path)).collect();
+        let same_entries = same.iter().filter_map(|change| change.new.as_deref()).collect::<Vec<_>>().concat();
         let files: BTreeSet<PathBuf> = same.into_iter().map(|change| change.path.clone()).collect();
-        let tree = if files.is_empty() { None } else { Some(replace_entries(git, from, &entries)?) };
-        write_entries(git, &entries)?;
+        let tree = if files.is_empty() { None } else { Some(replace_entries(git, from, &same_entries)?) };
+        write_entries(git, &same_entries)?;
         git().args(["update-index", "--refresh"]).succeeds()?;
         Ok(Self { files, changes, tree })
     }
@@ -102,13 +106,13 @@ pub(super) fn changes(git: &dyn Fn() -> Git, from: Oid, to: Oid) -> Result<Vec<C
     let fields: Vec<&[u8]> = listed.split(|byte| *byte == 0).filter(|field| !field.is_empty()).collect();
     let changes = fields.chunks_exact(2).filter_map(|pair| {
         // `:<mode> <mode> <object> <object> <letter>`, and the path.
-        let said = String::from_utf8_lossy(pair[0].strip_prefix(b":")?).into_owned();
-        let words: Vec<&str> = said.split(' ').collect();
+        let record = String::from_utf8_lossy(pair[0].strip_prefix(b":")?).into_owned();
+        let words: Vec<&str> = record.split(' ').collect();
         let [old_mode, mode, old_object, object, _] = words[..] else { return None };
         if [old_mode, mode].contains(&SUBMODULE) {
             return None;
         }
-        let entry = |mode: &str, object: &str| (mode != NOTHING).then(|| entry(mode, object, pair[1]));
+        let entry = |bits: &str, id: &str| (bits != NOTHING).then(|| entry(bits, id, pair[1]));
         let (old, new) = (entry(old_mode, old_object), entry(mode, object));
         let removal = self::entry(NOTHING, &"0".repeat(object.len()), pair[1]);
         Some(Change { path: paths(pair[1]).next()?, old, new, object: object.to_owned(), removal })
@@ -131,8 +135,8 @@ fn replace_entries(git: &dyn Fn() -> Git, tree: Oid, entries: &[u8]) -> Result<O
     with_temporary_index(git, |git| {
         git().args(["read-tree", &tree.to_string()]).run()?;
         write_entries(git, entries)?;
-        let tree = git().arg("write-tree").line()?;
-        tree.parse().map_err(|_| Error::Tree(tree))
+        let written = git().arg("write-tree").line()?;
+        written.parse().map_err(|_| Error::Tree(written))
     })
 }
 

@@ -39,11 +39,11 @@ pub fn insist<T, E>(mut attempt: impl FnMut() -> Result<T, E>, passes: impl Fn(&
 }
 
 /// Returns true if git's message says that the remote may answer soon.
-pub fn is_passing(said: &str) -> bool {
-    let lower = said.to_ascii_lowercase();
+pub fn is_passing(stderr: &str) -> bool {
+    let lower = stderr.to_ascii_lowercase();
     // A path that holds no repository also ends the connection.
     let is_absent = lower.contains("does not appear to be a git repository") || lower.contains("not found");
-    let is_busy = http_status(said).is_some_and(|status| status == 429 || status >= 500);
+    let is_busy = http_status(stderr).is_some_and(|status| status == 429 || status >= 500);
     is_busy || (!is_absent && WORDS.iter().any(|words| lower.contains(words)))
 }
 
@@ -53,19 +53,19 @@ mod tests {
 
     #[test]
     fn a_busy_host_is_told_from_a_wrong_address() {
-        for said in [
+        for stderr in [
             "fatal: unable to access 'http://x/': The requested URL returned error: 503",
             "error: RPC failed; HTTP 429 curl 22 The requested URL returned error: 429",
             "ssh: connect to host x port 22: Connection refused\nfatal: Could not read from remote repository.",
         ] {
-            assert!(is_passing(said), "{said}");
+            assert!(is_passing(stderr), "{stderr}");
         }
-        for said in [
+        for stderr in [
             "fatal: unable to access 'http://x/': The requested URL returned error: 403",
             "fatal: '/no' does not appear to be a git repository\nfatal: the remote end hung up unexpectedly",
             "[remote rejected] (pre-receive hook declined)",
         ] {
-            assert!(!is_passing(said), "{said}");
+            assert!(!is_passing(stderr), "{stderr}");
         }
     }
 }

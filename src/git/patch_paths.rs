@@ -278,15 +278,17 @@ fn oid(text: &[u8]) -> Option<Oid> {
 fn hunk_lengths(hunk: &[u8]) -> Option<(u64, u64)> {
     let (old, rest) = hunk.split_once_str(" +")?;
     let (new, _) = rest.split_once_str(" @@")?;
-    let number = |digits: &[u8]| -> Option<u64> {
-        let is_number = (1..=15).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
-        digits.to_str().ok().filter(|_| is_number)?.parse().ok()
-    };
-    let length = |range: &[u8]| {
-        let (start, length) = range.split_once_str(",").unwrap_or((range, b"1"));
-        number(start).and(number(length))
-    };
-    Some((length(old)?, length(new)?))
+    Some((read_length(old)?, read_length(new)?))
+}
+
+fn read_length(range: &[u8]) -> Option<u64> {
+    let (start, length) = range.split_once_str(",").unwrap_or((range, b"1"));
+    read_number(start).and(read_number(length))
+}
+
+fn read_number(digits: &[u8]) -> Option<u64> {
+    let is_number = (1..=15).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+    digits.to_str().ok().filter(|_| is_number)?.parse().ok()
 }
 
 /// Returns true for a line after `GIT binary patch`: a length, base85 data, or nothing.

@@ -13,7 +13,7 @@ pub struct Answer {
     /// The ref of the remote.
     pub to: String,
     /// True if the remote has the new value now.
-    pub taken: bool,
+    pub accepted: bool,
     /// The reason of a rejection, or the kind of change, in git's words.
     pub summary: String,
 }
@@ -21,26 +21,27 @@ pub struct Answer {
 impl Answer {
     /// Returns true if the remote refused the ref, false if the local git did.
     pub fn is_by_remote(&self) -> bool {
-        !self.taken && self.summary.starts_with("[remote rejected]")
+        !self.accepted && self.summary.starts_with("[remote rejected]")
     }
 }
 
 /// Returns the refs that a remote refused, with reasons, and then the accepted ones.
 pub fn refused(answers: &[Answer]) -> String {
-    let refused = answers.iter().filter(|answer| !answer.taken);
+    let refused = answers.iter().filter(|answer| !answer.accepted);
     let refused = refused.map(|answer| format!("{} {}", answer.to, answer.summary)).collect::<Vec<_>>().join(", ");
-    let taken: Vec<&str> = answers.iter().filter(|answer| answer.taken).map(|answer| answer.to.as_str()).collect();
-    if taken.is_empty() { refused } else { format!("{refused}; it took {}", taken.join(", ")) }
+    let accepted: Vec<&str> =
+        answers.iter().filter(|answer| answer.accepted).map(|answer| answer.to.as_str()).collect();
+    if accepted.is_empty() { refused } else { format!("{refused}; it took {}", accepted.join(", ")) }
 }
 
 /// Returns true if git reports that the remote does not support atomic pushes.
 ///
 /// A remote's own text follows `remote: `; a host that refuses atomic pushes itself says so there.
-pub fn is_not_atomic(said: &str) -> bool {
-    let said = said.to_ascii_lowercase();
+pub fn is_not_atomic(stderr: &str) -> bool {
+    let lower = stderr.to_ascii_lowercase();
     ["does not support --atomic", "atomic push is not supported", "atomic pushes are not supported"]
         .iter()
-        .any(|words| said.contains(words))
+        .any(|words| lower.contains(words))
 }
 
 /// Parses the output of `git push --porcelain` and skips lines that are not about a ref.
@@ -50,30 +51,32 @@ pub fn pushed(text: &str) -> Vec<Answer> {
 
 /// Parses the output of `git push --porcelain` into the flag and summary of each ref.
 pub fn pushed_lines(text: &str) -> BTreeMap<String, (char, String)> {
-    let line = |line| fields(line).map(|(flag, to, summary)| (to.to_owned(), (flag, printable::line(summary))));
-    text.lines().filter_map(line).collect()
+    text.lines()
+        .filter_map(|line| fields(line).map(|(flag, to, summary)| (to.to_owned(), (flag, printable::line(summary)))))
+        .collect()
 }
 
 /// Parses the output of `git fetch --porcelain` into the new value of each local ref, `None` for a
 /// ref that would be deleted.
 pub fn fetched(text: &str) -> BTreeMap<String, Option<Oid>> {
-    let line = |line: &str| {
-        let mut fields = line.get(2..)?.split(' ');
-        let (_, new, name) = (fields.next()?, fields.next()?, fields.next()?);
-        let is_gone = line.starts_with('-') || new.bytes().all(|b| b == b'0');
-        Some((name.to_owned(), if is_gone { None } else { Some(new.parse().ok()?) }))
-    };
-    text.lines().filter_map(line).collect()
+    text.lines()
+        .filter_map(|line| {
+            let mut fields = line.get(2..)?.split(' ');
+            let (_, new, name) = (fields.next()?, fields.next()?, fields.next()?);
+            let is_gone = line.starts_with('-') || new.bytes().all(|b| b == b'0');
+            Some((name.to_owned(), if is_gone { None } else { Some(new.parse().ok()?) }))
+        })
+        .collect()
 }
 
 fn answer(line: &str) -> Option<Answer> {
     let (flag, to, summary) = fields(line)?;
-    let taken = match flag {
+    let accepted = match flag {
         ' ' | '+' | '*' | '=' | '-' => true,
         '!' => false,
         _ => return None,
     };
-    Some(Answer { to: to.to_owned(), taken, summary: printable::line(summary) })
+    Some(Answer { to: to.to_owned(), accepted, summary: printable::line(summary) })
 }
 
 /// Splits a line about a ref into its flag, the ref of the remote, and the summary.
@@ -87,46 +90,49 @@ fn fields(line: &str) -> Option<(char, &str, &str)> {
 
 /// Parses the output of `git ls-remote`: an object id and a name on each line.
 pub fn listed(text: &str) -> Vec<(Oid, String)> {
-    let line = |line: &str| {
-        let (oid, name) = line.split_once('\t')?;
-        Some((oid.parse().ok()?, name.to_owned()))
-    };
-    text.lines().filter_map(line).collect()
+    text.lines()
+        .filter_map(|line| {
+            let (oid, name) = line.split_once('\t')?;
+            Some((oid.parse().ok()?, name.to_owned()))
+        })
+        .collect()
 }
 
 /// Returns true if git reports that received objects failed its checks.
-pub fn is_unsound(said: &str) -> bool {
-    let is_of_another_type = |line: &str| line.contains("error: object ") && line.contains(", not a ");
-    ["fsck error in", "did not send all necessary objects"].iter().any(|words| said.contains(words))
-        || said.lines().any(is_of_another_type)
+pub fn is_unsound(stderr: &str) -> bool {
+    ["fsck error in", "did not send all necessary objects"].iter().any(|words| stderr.contains(words))
+        || stderr.lines().any(|line| line.contains("error: object ") && line.contains(", not a "))
 }
 
 /// Returns the HTTP status with which, by git's message, a server or proxy refused the request.
 ///
 /// Ignores the remote's own text, which follows `remote: ` and may be anything.
-pub fn http_status(said: &str) -> Option<u16> {
-    let status = |line: &str| {
+pub fn http_status(stderr: &str) -> Option<u16> {
+    stderr.lines().filter(|line| !line.starts_with("remote: ")).find_map(|line| {
         let (_, rest) = ["The requested URL returned error: ", "RPC failed; HTTP "]
             .iter()
             .find_map(|words| line.split_once(words))?;
         rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
-    };
-    said.lines().filter(|line| !line.starts_with("remote: ")).find_map(status)
+    })
 }
 
 /// Returns the lock file that already existed, from git's message or ours.
-pub fn lock_named(said: &str) -> Option<PathBuf> {
-    let line = |line: &str| {
-        let git =
-            || line.split_once("Unable to create '")?.1.split_once("': File exists").map(|(path, _)| path.to_owned());
-        let config = || {
-            let (path, _) = line.split_once("could not lock config file ")?.1.split_once(": File exists")?;
-            Some(format!("{path}.lock"))
-        };
-        let ours = || line.split_once(" is locked: ")?.1.strip_suffix(" exists").map(str::to_owned);
-        git().or_else(config).or_else(ours)
-    };
-    said.lines().find_map(line).map(PathBuf::from).filter(|path| path.extension().is_some_and(|end| end == "lock"))
+pub fn find_lock(stderr: &str) -> Option<PathBuf> {
+    stderr
+        .lines()
+        .find_map(|line| {
+            let git = || {
+                line.split_once("Unable to create '")?.1.split_once("': File exists").map(|(path, _)| path.to_owned())
+            };
+            git()
+                .or_else(|| {
+                    let (path, _) = line.split_once("could not lock config file ")?.1.split_once(": File exists")?;
+                    Some(format!("{path}.lock"))
+                })
+                .or_else(|| line.split_once(" is locked: ")?.1.strip_suffix(" exists").map(str::to_owned))
+        })
+        .map(PathBuf::from)
+        .filter(|path| path.extension().is_some_and(|end| end == "lock"))
 }
 
 /// The header of a bundle.
@@ -189,7 +195,7 @@ fn capabilities<'a>(lines: impl Iterator<Item = &'a str>, is_newer: bool) -> (&'
     let (mut format, mut asks, mut known) = (None, Vec::new(), BTreeSet::new());
     for capability in lines.map(|line| &line[1..]).filter(|capability| known.insert(*capability)) {
         match capability.strip_prefix("object-format=") {
-            Some(named @ ("sha1" | "sha256")) if is_newer && format.is_none() => format = Some(named),
+            Some(name @ ("sha1" | "sha256")) if is_newer && format.is_none() => format = Some(name),
             _ => asks.push(capability.to_owned()),
         }
     }
@@ -224,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_lock_file_is_found_in_what_git_says() {
-        for (said, lock) in [
+        for (stderr, lock) in [
             (
                 "fatal: Unable to create '/r/.git/index.lock': File exists.\n\nAnother git process",
                 Some("/r/.git/index.lock"),
@@ -239,15 +245,16 @@ mod tests {
             ("fatal: Unable to create '/r/.git/index': File exists.", None),
             ("", None),
         ] {
-            assert_eq!(lock_named(said), lock.map(PathBuf::from), "{said}");
+            assert_eq!(find_lock(stderr), lock.map(PathBuf::from), "{stderr}");
         }
     }
 
     #[test]
     fn answers_of_a_push_are_read() {
         let answers = pushed(PUSHED);
-        let taken: Vec<_> = answers.iter().map(|a| (a.to.rsplit('/').next().unwrap_or_default(), a.taken)).collect();
-        assert_eq!(taken, [("r", true), ("q", true), ("p", true), ("s", false), ("u", false)]);
+        let accepted: Vec<_> =
+            answers.iter().map(|a| (a.to.rsplit('/').next().unwrap_or_default(), a.accepted)).collect();
+        assert_eq!(accepted, [("r", true), ("q", true), ("p", true), ("s", false), ("u", false)]);
         assert_eq!(answers[3].summary, "[remote rejected] (hook declined)");
         assert_eq!(answers[4].to, "refs/handoff/runs/u");
     }
@@ -269,8 +276,11 @@ mod tests {
         assert!(bytes[head.length..].starts_with("PACK"));
         let long = oid.repeat(2)[..64].to_owned();
         let newer = format!("# v3 git bundle\n@object-format=sha256\n@filter=blob:none\n{long} refs/x\n\n");
-        let head = bundle_head(newer.as_bytes()).expect("it is one");
-        assert_eq!((head.object_format.as_str(), head.asks), ("sha256", vec!["filter=blob:none".to_owned()]));
+        let newer_head = bundle_head(newer.as_bytes()).expect("it is one");
+        assert_eq!(
+            (newer_head.object_format.as_str(), newer_head.asks),
+            ("sha256", vec!["filter=blob:none".to_owned()])
+        );
         for bad in ["", "# v2 git bundle\n", "# v4 git bundle\n\n", "# v2 git bundle\nx\n\n"] {
             assert_eq!(bundle_head(bad.as_bytes()), None, "{bad:?}");
         }
@@ -284,18 +294,18 @@ mod tests {
             format!("-{long}"),
             format!("{oid} refs/x\n@object-format=sha1"),
         ] {
-            let head = format!("# v3 git bundle\n{line}\n\n");
-            assert_eq!(bundle_head(head.as_bytes()), None, "{line:?}");
+            let header = format!("# v3 git bundle\n{line}\n\n");
+            assert_eq!(bundle_head(header.as_bytes()), None, "{line:?}");
         }
         let latin = [b"# v2 git bundle\n", oid.as_bytes(), b" refs/\xe4\n\n"].concat();
         assert_eq!(bundle_head(&latin), None);
-        for (head, asks) in [
+        for (variant, asks) in [
             ("# v3 git bundle\n@what\n\n", "what"),
             ("# v3 git bundle\n@object-format=sha512\n\n", "object-format=sha512"),
             ("# v3 git bundle\n@object-format=sha1\n@object-format=sha256\n\n", "object-format=sha256"),
             ("# v2 git bundle\n@object-format=sha1\n\n", "object-format=sha1"),
         ] {
-            assert_eq!(bundle_head(head.as_bytes()).expect(head).asks, [asks]);
+            assert_eq!(bundle_head(variant.as_bytes()).expect(variant).asks, [asks]);
         }
     }
 }

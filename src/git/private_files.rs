@@ -80,7 +80,7 @@ pub fn put(store: &Store, folder: &str, name: &str, bytes: &[u8]) -> io::Result<
     file.persist(path(store, folder, name))?;
     if store.durability() == Durability::Strict {
         flush::folder(&folder_path)?;
-        grown.iter().try_for_each(|folder| flush::folder(folder))?;
+        grown.iter().try_for_each(|parent| flush::folder(parent))?;
     }
     Ok(())
 }

@@ -46,9 +46,9 @@ pub fn checks_sparse_rules() -> bool {
 fn version() -> Option<(u32, u32)> {
     static ANSWER: OnceLock<Option<(u32, u32)>> = OnceLock::new();
     *ANSWER.get_or_init(|| {
-        let said = Command::new("git").arg("version").stdin(Stdio::null()).output();
-        let said = said.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-        let mut numbers = said.trim_start_matches("git version ").split('.').map_while(|part| part.parse::<u32>().ok());
+        let output = Command::new("git").arg("version").stdin(Stdio::null()).output();
+        let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+        let mut numbers = text.trim_start_matches("git version ").split('.').map_while(|part| part.parse::<u32>().ok());
         Some((numbers.next()?, numbers.next()?))
     })
 }
@@ -58,7 +58,7 @@ fn version() -> Option<(u32, u32)> {
 pub struct Git {
     command: Command,
     input: Vec<u8>,
-    shown: Vec<OsString>,
+    arguments: Vec<OsString>,
     stdin: Option<File>,
     largest_file: Option<u64>,
     most_memory: Option<u64>,
@@ -102,7 +102,7 @@ impl Git {
         Self {
             command,
             input: Vec::new(),
-            shown: Vec::new(),
+            arguments: Vec::new(),
             stdin: None,
             largest_file: None,
             most_memory: None,
@@ -143,7 +143,7 @@ impl Git {
     /// Adds an argument.
     #[must_use]
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
-        self.shown.push(arg.as_ref().to_owned());
+        self.arguments.push(arg.as_ref().to_owned());
         self.command.arg(arg);
         self
     }
@@ -236,7 +236,7 @@ impl Git {
 
     /// Runs git and passes its output to `sink` in pieces.
     pub fn stream(mut self, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<(), Error> {
-        let traced = trace::Started::with(self.shown.iter().map(OsString::as_os_str));
+        let traced = trace::Started::with(self.arguments.iter().map(OsString::as_os_str));
         let child = self.spawn()?;
         let ended = self.serve(child, sink)?;
         traced.inspect(|traced| traced.ended(ended.status));
@@ -271,21 +271,20 @@ impl Git {
     /// Writes the input and reads the output until the call ends.
     fn serve(&mut self, mut child: Child, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<Ended, Error> {
         let bounded = self.is_bounded();
-        let group = if bounded { Group::of(&child) } else { Group::default() };
+        let group = if bounded { Group::from_child(&child) } else { Group::default() };
         let late = AtomicBool::new(false);
         let (done, over) = mpsc::channel::<()>();
         let input = std::mem::take(&mut self.input);
         let stdin = child.stdin.take();
         let mut stdout = child.stdout.take().expect("stdout is piped");
         let mut stderr = child.stderr.take().expect("stderr is piped");
-        let (piped, said, status) = std::thread::scope(|scope| {
+        let (piped, messages, status) = std::thread::scope(|scope| {
             // If no thread can be started, the command fails as if git had not started.
-            let thread = || std::thread::Builder::new();
             let threads = || {
                 if bounded {
                     let (late, within, stop) = (&late, self.within, self.stop.clone());
                     let idle = self.idle.map(|time| Idle::new(time, move || group.activity()));
-                    thread().spawn_scoped(scope, move || {
+                    std::thread::Builder::new().spawn_scoped(scope, move || {
                         if cancellation::outlasts(&over, within, idle, stop.as_ref()) {
                             late.store(true, Ordering::Relaxed);
                             group.end();
@@ -293,12 +292,12 @@ impl Git {
                     })?;
                 }
                 if let Some(mut pipe) = stdin {
-                    thread().spawn_scoped(scope, move || pipe.write_all(&input))?;
+                    std::thread::Builder::new().spawn_scoped(scope, move || pipe.write_all(&input))?;
                 }
-                thread().spawn_scoped(scope, move || memory_limit::said(&mut stderr))
+                std::thread::Builder::new().spawn_scoped(scope, move || memory_limit::read_stderr(&mut stderr))
             };
-            let said = threads();
-            let piped = if said.is_ok() {
+            let reading = threads();
+            let piped = if reading.is_ok() {
                 memory_limit::pump(&mut stdout, sink)
             } else {
                 group.end();
@@ -308,14 +307,14 @@ impl Git {
             };
             // git must not block on a full pipe after the sink failed.
             drop(stdout);
-            let said = said.map(|said| said.join().expect("reading stderr does not panic"));
+            let messages = reading.map(|thread| thread.join().expect("reading stderr does not panic"));
             let status = child.wait();
             drop(done);
-            (piped, said, status)
+            (piped, messages, status)
         });
-        let said = said.map_err(Error::Spawn)?;
+        let messages = messages.map_err(Error::Spawn)?;
         let status = status.map_err(Error::Spawn)?;
-        Ok(Ended { late: late.into_inner(), piped, said: said.unwrap_or_default(), status })
+        Ok(Ended { late: late.into_inner(), piped, messages: messages.unwrap_or_default(), status })
     }
 
     fn judge(self, ended: Ended) -> Result<(), Error> {
@@ -332,12 +331,12 @@ impl Git {
         if ended.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&ended.said).trim_end().to_owned();
-        if let Some(bytes) = self.most_memory.filter(|_| said.contains(OUT_OF_MEMORY)) {
+        let stderr = String::from_utf8_lossy(&ended.messages).trim_end().to_owned();
+        if let Some(bytes) = self.most_memory.filter(|_| stderr.contains(OUT_OF_MEMORY)) {
             return Err(Error::Memory(bytes));
         }
-        let shown: Vec<_> = self.shown.iter().map(|arg| arg.to_string_lossy()).collect();
-        Err(Error::Failed { call: format!("git {}", shown.join(" ")), code: ended.status.code(), said })
+        let words: Vec<_> = self.arguments.iter().map(|arg| arg.to_string_lossy()).collect();
+        Err(Error::Failed { call: format!("git {}", words.join(" ")), code: ended.status.code(), stderr })
     }
 }
 
@@ -348,7 +347,7 @@ struct Ended {
     /// Whether the output was passed on.
     piped: io::Result<()>,
     /// Its messages, without the middle of long ones.
-    said: Vec<u8>,
+    messages: Vec<u8>,
     status: ExitStatus,
 }
 
@@ -357,13 +356,13 @@ struct Ended {
 struct Group(Option<rustix::process::Pid>);
 
 impl Group {
-    fn of(child: &Child) -> Self {
+    fn from_child(child: &Child) -> Self {
         Self(i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw))
     }
 
     /// Returns a number that changes as long as the group reads, writes or computes.
     fn activity(self) -> u64 {
-        self.0.map_or(0, |group| group_activity::of(group.as_raw_nonzero().get()))
+        self.0.map_or(0, |group| group_activity::count(group.as_raw_nonzero().get()))
     }
 
     fn end(self) {
@@ -383,6 +382,6 @@ errors! {
     Idle(u64): "git made no progress for {0} seconds (handoff.remoteTimeout)";
     Memory(u64): "git needs more than {0} bytes of memory for it";
     Stopped: "git was cancelled";
-    Failed { call: String, code: Option<i32>, said: String }:
-        "`{call}` failed{}: {said}" [.code.map(|c| format!(" with exit code {c}")).unwrap_or_default()];
+    Failed { call: String, code: Option<i32>, stderr: String }:
+        "`{call}` failed{}: {stderr}" [.code.map(|c| format!(" with exit code {c}")).unwrap_or_default()];
 }

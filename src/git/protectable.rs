@@ -63,11 +63,10 @@ fn own(store: &Store, pathspecs: &[&str]) -> Vec<Vec<u8>> {
         .filter(|name| !pathspecs.iter().any(|pathspec| pathspec.contains(**name)))
         .copied()
         .collect();
-    let is_foreign = |path: &Vec<u8>| {
-        path.split(|byte| *byte == b'/').any(|part| foreign.iter().any(|name| name.as_bytes() == part))
-    };
     let mut paths = select(store, pathspecs);
-    paths.retain(|path| !is_foreign(path));
+    paths.retain(|path| {
+        !path.split(|byte| *byte == b'/').any(|part| foreign.iter().any(|name| name.as_bytes() == part))
+    });
     paths
 }
 

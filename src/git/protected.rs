@@ -61,8 +61,7 @@ impl Consumed {
         patches: Vec<(Product, Option<Oid>, BTreeSet<usize>)>,
         read: impl Fn(Product) -> Result<Vec<u8>, E>,
     ) -> Result<Vec<Self>, E> {
-        let one = |(patch, start, includes)| Ok(Self { patch: read(patch)?, start, includes });
-        patches.into_iter().map(one).collect()
+        patches.into_iter().map(|(patch, start, includes)| Ok(Self { patch: read(patch)?, start, includes })).collect()
     }
 }
 
@@ -122,7 +121,7 @@ impl<'s> Protection<'s> {
                 let earlier = changed_by.insert(path.clone(), at);
                 let is_settled = earlier.is_none_or(|earlier| part.includes.contains(&earlier));
                 if !is_settled && files.get(path) != new.get(path) {
-                    return Err(Error::Conflict(shown(path.as_ref())));
+                    return Err(Error::Conflict(quote_path(path.as_ref())));
                 }
                 match new.get(path) {
                     Some(entry) => files.insert(path.clone(), *entry),
@@ -166,7 +165,7 @@ impl<'s> Protection<'s> {
                 (Some(old), Some(new)) if old.kind() != new.kind() => ChangeKind::Type,
                 _ => ChangeKind::Modified,
             };
-            changes.push(ProtectedChange { path: shown(path.as_ref()), change });
+            changes.push(ProtectedChange { path: quote_path(path.as_ref()), change });
         }
         // Quoting changes the order.
         changes.sort_by(|one, other| one.path.cmp(&other.path));
@@ -241,15 +240,16 @@ impl<'s> Protection<'s> {
 /// Returns the entries of an index that pathspecs select, or all entries without one.
 pub(super) fn list_entries<'p>(git: Git, pathspecs: impl Iterator<Item = &'p String>) -> Result<Entries, Error> {
     let listed = git.args(["ls-files", "-z", "--stage", "--"]).args(pathspecs).run()?;
-    let entry = |record: &[u8]| {
-        let (about, path) = record.split_once_str(b"\t")?;
-        let mut fields = about.split_str(" ");
-        let mode = u32::from_str_radix(fields.next()?.to_str().ok()?, 8).ok()?;
-        let oid = fields.next()?.to_str().ok()?.parse().ok()?;
-        Some((BString::from(path), Entry { mode, oid }))
-    };
     let records = listed.split(|byte| *byte == 0).filter(|record| !record.is_empty());
-    records.map(|record| entry(record).ok_or(Error::Listing)).collect()
+    records.map(|record| parse_entry(record).ok_or(Error::Listing)).collect()
+}
+
+fn parse_entry(record: &[u8]) -> Option<(BString, Entry)> {
+    let (about, path) = record.split_once_str(b"\t")?;
+    let mut fields = about.split_str(" ");
+    let mode = u32::from_str_radix(fields.next()?.to_str().ok()?, 8).ok()?;
+    let oid = fields.next()?.to_str().ok()?.parse().ok()?;
+    Some((BString::from(path), Entry { mode, oid }))
 }
 
 /// Returns a tree in which some paths are as in the base.
@@ -278,7 +278,7 @@ fn edited<'p>(
 }
 
 /// Returns a path as git writes it with `core.quotePath=false`.
-pub fn shown(path: &BStr) -> String {
+pub fn quote_path(path: &BStr) -> String {
     quoted_path::quoted(path)
 }
 

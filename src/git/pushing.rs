@@ -42,13 +42,13 @@ pub fn push(store: &Store, reach: &Reach, to: &str, specs: &[Spec]) -> Result<(V
     let mut done = Done::default();
     let leased = specs.iter().filter(|spec| spec.instead_of.is_some()).count();
     let call = Call { store, reach, to };
-    for specs in specs.chunks(if leased > MOST_LEASED { MOST_LEASED } else { MOST_PUSHED }) {
-        let (mut first, others): (Vec<Spec>, Vec<Spec>) = specs.iter().cloned().partition(|spec| spec.goes_first);
-        match call.push(specs, true)? {
+    for chunk in specs.chunks(if leased > MOST_LEASED { MOST_LEASED } else { MOST_PUSHED }) {
+        let (mut first, others): (Vec<Spec>, Vec<Spec>) = chunk.iter().cloned().partition(|spec| spec.goes_first);
+        match call.push(chunk, true)? {
             None => {
                 // The others are pushed only after all first refs arrived.
                 for part in [&first, &others].into_iter().filter(|part| !part.is_empty()) {
-                    if done.answers.iter().all(|answer| answer.taken) {
+                    if done.answers.iter().all(|answer| answer.accepted) {
                         let part_done = call.push(part, false)?.unwrap_or_default();
                         done.extend(call.one_by_one(part, part_done)?);
                     }
@@ -60,7 +60,7 @@ pub fn push(store: &Store, reach: &Reach, to: &str, specs: &[Spec]) -> Result<(V
             }
         }
     }
-    Ok((done.answers, done.said))
+    Ok((done.answers, done.messages))
 }
 
 /// The results for some refs.
@@ -68,14 +68,14 @@ pub fn push(store: &Store, reach: &Reach, to: &str, specs: &[Spec]) -> Result<(V
 struct Done {
     answers: Vec<Answer>,
     /// The remote's messages about rejected refs.
-    said: String,
+    messages: String,
 }
 
 impl Done {
     fn extend(&mut self, other: Self) {
         self.answers.extend(other.answers);
-        if !other.said.is_empty() {
-            self.said = other.said;
+        if !other.messages.is_empty() {
+            self.messages = other.messages;
         }
     }
 
@@ -84,10 +84,10 @@ impl Done {
     /// Hosts that accept one ref per push answer like this.
     fn is_refused_as_a_whole(&self) -> bool {
         let Some(first) = self.answers.first() else { return false };
-        let is_same = |answer: &Answer| !answer.taken && answer.summary == first.summary;
-        let is_other = |words: &&str| first.summary.contains(*words) || self.said.contains(*words);
-        let all = self.answers.len() > 1 && first.is_by_remote() && self.answers.iter().all(is_same);
-        all && !OTHER_REASONS.iter().any(is_other)
+        let all = self.answers.len() > 1
+            && first.is_by_remote()
+            && self.answers.iter().all(|answer| !answer.accepted && answer.summary == first.summary);
+        all && !OTHER_REASONS.iter().any(|words| first.summary.contains(*words) || self.messages.contains(*words))
     }
 }
 
@@ -103,20 +103,20 @@ impl Call<'_> {
     /// Pushes refs in one call, or returns `None` if the remote cannot take all or none of them.
     fn push(self, specs: &[Spec], atomic: bool) -> Result<Option<Done>, Error> {
         let Self { store, reach, to } = self;
-        let within = reach.apart.as_ref().map_or(store, |apart| apart.store());
+        let within = reach.isolated_config.as_ref().map_or(store, |config| config.store());
         let refs = specs.iter().map(|spec| (spec.to.as_str(), spec.oid));
         let outgoing = Outgoing::new(within, refs).map_err(Error::Outgoing)?;
         let (text, error) = push_once(transport(store, reach), to, specs, &outgoing, atomic);
         let answers = porcelain::pushed(&text);
-        let said = match error {
+        let messages = match error {
             Some(error) if atomic && porcelain::is_not_atomic(&error.to_string()) => return Ok(None),
-            Some(program::Error::Failed { said, .. }) if answers.iter().any(|answer| !answer.taken) => {
-                printable::lines(&said)
+            Some(program::Error::Failed { stderr, .. }) if answers.iter().any(|answer| !answer.accepted) => {
+                printable::lines(&stderr)
             }
             Some(error) => return Err(Error::of_push(to, error, reach)),
             None => String::new(),
         };
-        Ok(Some(Done { answers, said }))
+        Ok(Some(Done { answers, messages }))
     }
 
     /// Deletes refs in one call.
@@ -130,12 +130,12 @@ impl Call<'_> {
             Ok(())
         });
         let answers = porcelain::pushed(&String::from_utf8_lossy(&out));
-        let said = match result {
-            Err(program::Error::Failed { said, .. }) if answers.iter().any(|answer| !answer.taken) => said,
+        let messages = match result {
+            Err(program::Error::Failed { stderr, .. }) if answers.iter().any(|answer| !answer.accepted) => stderr,
             Err(error) => return Err(Error::of_push(to, error, reach)),
             Ok(()) => String::new(),
         };
-        Ok(Done { answers, said })
+        Ok(Done { answers, messages })
     }
 
     /// Pushes each ref alone if the remote refused all together. Returns the results so far.
@@ -148,12 +148,12 @@ impl Call<'_> {
         let mut done = Done::default();
         for (at, spec) in specs.iter().enumerate() {
             let alone = self.push(std::slice::from_ref(spec), false)?.unwrap_or_default();
-            let is_taken = alone.answers.iter().all(|answer| answer.taken);
+            let is_taken = alone.answers.iter().all(|answer| answer.accepted);
             if !is_taken && (at == 0 || spec.goes_first) {
                 // A reason that does not depend on the number of refs applies to each.
-                let left = specs[at..].iter().map(|spec| &spec.to).collect::<Vec<_>>();
+                let left = specs[at..].iter().map(|rest| &rest.to).collect::<Vec<_>>();
                 done.answers.extend(together.answers.into_iter().filter(|answer| left.contains(&&answer.to)));
-                done.said = alone.said;
+                done.messages = alone.messages;
                 return Ok(done);
             }
             done.extend(alone);
@@ -166,15 +166,15 @@ impl Call<'_> {
 pub fn delete(store: &Store, reach: &Reach, to: &str, refs: &[(String, Oid)]) -> Result<Vec<Answer>, Error> {
     let call = Call { store, reach, to };
     let mut answers = Vec::new();
-    for refs in refs.chunks(MOST_LEASED) {
-        let together = call.delete(refs)?;
+    for chunk in refs.chunks(MOST_LEASED) {
+        let together = call.delete(chunk)?;
         if !together.is_refused_as_a_whole() {
             answers.extend(together.answers);
             continue;
         }
-        for (at, alone) in refs.iter().enumerate() {
+        for (at, alone) in chunk.iter().enumerate() {
             let alone = call.delete(std::slice::from_ref(alone))?;
-            if at == 0 && alone.answers.iter().any(|answer| !answer.taken) {
+            if at == 0 && alone.answers.iter().any(|answer| !answer.accepted) {
                 answers.extend(together.answers);
                 break;
             }
@@ -199,9 +199,9 @@ fn push_once(
     if atomic {
         call = call.arg("--atomic");
     }
-    for Spec { to, instead_of, .. } in specs {
+    for Spec { to: target, instead_of, .. } in specs {
         if let Some(old) = instead_of {
-            call = call.arg(format!("--force-with-lease={to}:{old}"));
+            call = call.arg(format!("--force-with-lease={target}:{old}"));
         }
     }
     let mut out = Vec::new();

@@ -45,12 +45,11 @@ impl Quarantine {
         let is_remote = self.repository.local().remote_names().iter().any(|name| **name == *from.as_bytes());
         let path = if is_remote { None } else { remote::absolute(from) };
         let place = path.as_deref().unwrap_or(from);
-        let unreachable = |error| Error::Unreachable(from.to_owned(), Box::new(error));
-        let listed = remote::list(&self.repository, reach, place, reference).map_err(unreachable)?;
+        let listed = remote::list(&self.repository, reach, place, reference).map_err(unreachable_remote(from))?;
         let tip = listed.into_iter().find(|(_, name)| name == reference).map(|(tip, _)| tip);
         let tip = tip.ok_or_else(|| Error::NoRef { from: from.to_owned(), reference: reference.to_owned() })?;
         let objects = self.store().objects_dir();
-        remote::fetch_apart(&self.repository, reach, &objects, place, reference).map_err(unreachable)?;
+        remote::fetch_apart(&self.repository, reach, &objects, place, reference).map_err(unreachable_remote(from))?;
         Ok(tip)
     }
 
@@ -60,11 +59,15 @@ impl Quarantine {
     /// Checks all objects as a host checks a push. [`Error::Refused`] names the fault.
     pub fn promote(&self, tip: Oid, known: Option<Oid>) -> Result<KeepGuard, Error> {
         incoming::take_in(&self.repository, self.store().git(), tip, known, true).map_err(|error| match error {
-            incoming::Error::Refused(said) => Error::Refused(said),
+            incoming::Error::Refused(stderr) => Error::Refused(stderr),
             incoming::Error::Folder(error) => Error::Folder(error),
             incoming::Error::Git(error) => Error::Git(error),
         })
     }
+}
+
+fn unreachable_remote(from: &str) -> impl Fn(remote::Error) -> Error {
+    move |error| Error::Unreachable(from.to_owned(), Box::new(error))
 }
 
 /// Refuses values that git would read as an option or a command.

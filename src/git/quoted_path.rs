@@ -15,9 +15,8 @@ pub fn unquoted(text: &[u8]) -> BString {
 /// Quotes a path as git does with `core.quotePath=false`: only if it is not UTF-8 or contains a
 /// control character, a quote or a backslash.
 pub fn quoted(path: &BStr) -> String {
-    let is_plain = |byte: &u8| *byte >= b' ' && !matches!(byte, b'"' | b'\\' | 0x7f);
     if let Ok(text) = path.to_str()
-        && path.iter().all(is_plain)
+        && path.iter().all(|byte| *byte >= b' ' && !matches!(byte, b'"' | b'\\' | 0x7f))
     {
         return text.to_owned();
     }
@@ -43,8 +42,8 @@ pub fn read(text: &[u8]) -> Option<(BString, &[u8])> {
         match byte {
             b'"' => return Some((path, rest)),
             b'\\' => {
-                let (escaped, after) = rest.split_first()?;
-                rest = after;
+                let (escaped, tail) = rest.split_first()?;
+                rest = tail;
                 path.push(match escaped {
                     b'a' => 7,
                     b'b' => 8,
@@ -55,8 +54,8 @@ pub fn read(text: &[u8]) -> Option<(BString, &[u8])> {
                     b'r' => b'\r',
                     b'"' | b'\\' => *escaped,
                     b'0'..=b'3' => {
-                        let (digits, after) = rest.split_at_checked(2)?;
-                        rest = after;
+                        let (digits, remaining) = rest.split_at_checked(2)?;
+                        rest = remaining;
                         octal([*escaped, digits[0], digits[1]])?
                     }
                     _ => return None,
@@ -68,8 +67,7 @@ pub fn read(text: &[u8]) -> Option<(BString, &[u8])> {
 }
 
 fn octal(digits: [u8; 3]) -> Option<u8> {
-    let value = |digit: u8| matches!(digit, b'0'..=b'7').then(|| u16::from(digit - b'0'));
-    let [a, b, c] = digits.map(value);
+    let [a, b, c] = digits.map(|digit| matches!(digit, b'0'..=b'7').then(|| u16::from(digit - b'0')));
     u8::try_from(a? * 64 + b? * 8 + c?).ok()
 }
 

@@ -44,7 +44,7 @@ pub(super) struct RefLock {
     /// The folders that got an entry when the ref's folder was created.
     grown: Vec<PathBuf>,
     /// True while the lock file is ours to remove.
-    held: bool,
+    is_ours: bool,
 }
 
 impl RefLock {
@@ -58,12 +58,12 @@ impl RefLock {
             match OpenOptions::new().write(true).create_new(true).open(&lock) {
                 Ok(file) => {
                     let (lock, path) = (lock.clone(), path.to_owned());
-                    let mut own = Self { lock, path, file, grown: grown.clone(), held: true };
+                    let mut own = Self { lock, path, file, grown: grown.clone(), is_ours: true };
                     own.file.write_all(MARK)?;
                     // Another process may be checking whether it is stale, or just removed it.
                     match own.file.try_lock() {
                         Ok(()) if is_at(&own.file, &own.lock) => return Ok(Some(own)),
-                        Ok(()) | Err(TryLockError::WouldBlock) => own.held = false,
+                        Ok(()) | Err(TryLockError::WouldBlock) => own.is_ours = false,
                         Err(TryLockError::Error(error)) => return Err(NoLocks::explain(&own.lock, error)),
                     }
                 }
@@ -93,7 +93,7 @@ impl RefLock {
             self.file.sync_data()?;
         }
         fs::rename(&self.lock, &self.path)?;
-        self.held = false;
+        self.is_ours = false;
         if force {
             self.path.parent().map_or(Ok(()), flush::folder)?;
             self.grown.iter().try_for_each(|folder| flush::folder(folder))?;
@@ -104,7 +104,7 @@ impl RefLock {
 
 impl Drop for RefLock {
     fn drop(&mut self) {
-        if self.held {
+        if self.is_ours {
             // `doctor` finds one that cannot be removed.
             let _ = fs::remove_file(&self.lock);
         }
@@ -173,13 +173,13 @@ mod tests {
     fn a_lock_is_left_by_who_is_gone_and_not_by_who_is_slow() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ref");
-        let held = RefLock::take(&path).unwrap().unwrap();
+        let ref_lock = RefLock::take(&path).unwrap().unwrap();
         let lock = lock_of(&path);
         date(&lock, SystemTime::UNIX_EPOCH);
         assert_eq!(clear_left(&lock).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         assert!(RefLock::take(&path).unwrap().is_none());
         let new: Oid = "0123456789012345678901234567890123456789".parse().unwrap();
-        held.set(new, false).unwrap();
+        ref_lock.set(new, false).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{new}\n"));
         // Ours is recognised at once, another's by the time that it is there.
         for text in [MARK, b""] {

@@ -21,16 +21,19 @@ pub(super) fn find(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
 /// Returns all refs below a prefix that ends with a slash, with their values, sorted by name.
 pub(super) fn list(store: &Store, prefix: &str) -> Result<Vec<(String, Oid)>, Error> {
     packed::check(store)?;
-    let failed = |e: gix::Error| Error::Find(prefix.to_owned(), Box::new(e));
     let repo = store.local();
-    let platform = repo.references().map_err(failed)?;
-    let found = platform.prefixed(prefix).map_err(failed)?;
+    let platform = repo.references().map_err(find_error(prefix))?;
+    let found = platform.prefixed(prefix).map_err(find_error(prefix))?;
     let mut refs: Vec<(String, Oid)> = found
         .filter_map(Result::ok)
         .filter_map(|r| Some((r.name().as_bstr().to_string(), Oid(r.try_id()?.detach()))))
         .collect();
     refs.sort();
     Ok(refs)
+}
+
+fn find_error(prefix: &str) -> impl Fn(gix::Error) -> Error {
+    move |e: gix::Error| Error::Find(prefix.to_owned(), Box::new(e))
 }
 
 errors! {

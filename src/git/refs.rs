@@ -66,16 +66,15 @@ pub fn fetched_at(store: &Store, place: &Place) -> Result<Vec<(String, Oid)>, Er
 /// `listed` is the result of [`list`] for the prefix. Skips a file that another process is writing.
 pub fn unreadable(store: &Store, prefix: &str, listed: &[(String, Oid)]) -> Result<Vec<String>, Error> {
     let top = store.common_dir();
-    let failed = |error: std::io::Error| Error::Other(prefix.to_owned(), Box::new(error));
     let mut names = Vec::new();
     let mut folders = vec![top.join(prefix.trim_end_matches('/'))];
     while let Some(folder) = folders.pop() {
         let entries = match std::fs::read_dir(&folder) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            other => other.map_err(failed)?,
+            other => other.map_err(list_error(prefix))?,
         };
         for entry in entries {
-            let entry = entry.map_err(failed)?;
+            let entry = entry.map_err(list_error(prefix))?;
             let path = entry.path();
             let name = path.strip_prefix(&top).unwrap_or(&path).to_string_lossy().replace('\\', "/");
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -93,6 +92,10 @@ pub fn unreadable(store: &Store, prefix: &str, listed: &[(String, Oid)]) -> Resu
     });
     names.sort();
     Ok(names)
+}
+
+fn list_error(prefix: &str) -> impl Fn(std::io::Error) -> Error {
+    move |error: std::io::Error| Error::Other(prefix.to_owned(), Box::new(error))
 }
 
 /// Creates a ref.
@@ -136,13 +139,15 @@ pub fn delete_all(store: &Store, refs: &[(String, Oid)]) -> Result<(), Error> {
 
 fn delete_once(store: &Store, refs: &[(String, Oid)]) -> Result<(), Error> {
     packed::check(store)?;
-    let edit = |(name, old): &(String, Oid)| {
-        let expected = PreviousValue::MustExistAndMatch(Target::Object(old.0));
-        let change = Change::Delete { expected, log: gix::refs::transaction::RefLog::AndReference };
-        let named = FullName::try_from(name.as_str()).map_err(|_| Error::Name(name.clone()))?;
-        Ok(RefEdit { change, name: named, deref: false })
-    };
-    let edits = refs.iter().map(edit).collect::<Result<Vec<_>, Error>>()?;
+    let edits = refs
+        .iter()
+        .map(|(name, old)| {
+            let expected = PreviousValue::MustExistAndMatch(Target::Object(old.0));
+            let change = Change::Delete { expected, log: gix::refs::transaction::RefLog::AndReference };
+            let full_name = FullName::try_from(name.as_str()).map_err(|_| Error::Name(name.clone()))?;
+            Ok(RefEdit { change, name: full_name, deref: false })
+        })
+        .collect::<Result<Vec<_>, Error>>()?;
     let repo = store.local();
     let mut result = repo.edit_references_as(edits.clone(), None);
     for _ in 0..GC_RETRIES {
@@ -185,8 +190,8 @@ pub fn move_branch(store: &Store, name: &str, old: Option<Oid>, new: Oid, why: &
 
 /// Fails if a new branch of this name could not be created. Changes nothing.
 pub fn may_make_branch(store: &Store, name: &str, at: Oid) -> Result<(), Error> {
-    let told = format!("start\ncreate {name} {at}\nprepare\nabort\n");
-    let call = store.git().args(["update-ref", "--stdin"]).input(told);
+    let input = format!("start\ncreate {name} {at}\nprepare\nabort\n");
+    let call = store.git().args(["update-ref", "--stdin"]).input(input);
     call.run().map(drop).map_err(|error| Error::Other(name.to_owned(), Box::new(error)))
 }
 
@@ -219,8 +224,7 @@ fn swap(store: &Store, name: &str, new: Oid, expected: Expected) -> Result<(), E
     FullName::try_from(name).map_err(|_| Error::Name(name.to_owned()))?;
     let path = path_of(store, name);
     unlocked(store, name, || {
-        let other = |e| Error::Other(name.to_owned(), Box::new(e));
-        let lock = RefLock::take(&path).map_err(other)?;
+        let lock = RefLock::take(&path).map_err(swap_error(name))?;
         let lock = lock.ok_or_else(|| Error::Locked { name: name.to_owned(), lock: lock_of(&path) })?;
         let is = match expected {
             Expected::Anything if trace::is_on() => read_stored(store, name).ok().flatten(),
@@ -229,7 +233,7 @@ fn swap(store: &Store, name: &str, new: Oid, expected: Expected) -> Result<(), E
             Expected::Nothing | Expected::Absent | Expected::This(_) => read(store, name)?,
         };
         let set_ref = || {
-            lock.set(new, store.durability() == Durability::Strict).map_err(other)?;
+            lock.set(new, store.durability() == Durability::Strict).map_err(swap_error(name))?;
             trace::wrote_ref(name, is, Some(new));
             Ok(())
         };
@@ -242,6 +246,10 @@ fn swap(store: &Store, name: &str, new: Oid, expected: Expected) -> Result<(), E
             (Expected::Nothing | Expected::Absent | Expected::This(_), _) => Err(Error::LostRace(name.to_owned())),
         }
     })
+}
+
+fn swap_error(name: &str) -> impl Fn(std::io::Error) -> Error {
+    move |e| Error::Other(name.to_owned(), Box::new(e))
 }
 
 /// Retries after removing a lock of a dead process.

@@ -50,7 +50,7 @@ pub struct Reach {
     /// Cancels a call before its time limit.
     pub unless: Option<Cancellation>,
     /// Isolated settings for reaching remotes, or `None` for the repository's configuration.
-    pub apart: Option<Arc<IsolatedConfig>>,
+    pub isolated_config: Option<Arc<IsolatedConfig>>,
 }
 
 /// One remote.
@@ -85,8 +85,8 @@ impl Remotes {
     }
 
     /// Reads only the remotes in these isolated settings.
-    pub fn read_apart(store: &Store, apart: &IsolatedConfig) -> Result<Self, Error> {
-        Self::read_by(store, &|| apart.git(store))
+    pub fn read_isolated(store: &Store, config: &IsolatedConfig) -> Result<Self, Error> {
+        Self::read_by(store, &|| config.git(store))
     }
 
     fn read_by(store: &Store, git: &dyn Fn() -> Git) -> Result<Self, Error> {
@@ -96,11 +96,14 @@ impl Remotes {
             other => other?,
         };
         let text = String::from_utf8_lossy(&listed).into_owned();
-        let pair = |line: &str| {
-            let (key, value) = line.split_once('\n').unwrap_or((line, "true"));
-            (key.to_owned(), value.to_owned())
-        };
-        let settings = text.split('\0').filter(|line| !line.is_empty()).map(pair).collect();
+        let settings = text
+            .split('\0')
+            .filter(|line| !line.is_empty())
+            .map(|line| {
+                let (key, value) = line.split_once('\n').unwrap_or((line, "true"));
+                (key.to_owned(), value.to_owned())
+            })
+            .collect();
         let branch = match store.git().args(["symbolic-ref", "--quiet", "--short", "HEAD"]).line() {
             Err(program::Error::Failed { code: Some(1), .. }) => None,
             other => Some(other?),
@@ -110,12 +113,8 @@ impl Remotes {
 
     /// Returns the names of the configured remotes.
     pub fn names(&self) -> Vec<&str> {
-        let name = |key: &'_ String| -> Option<(usize, usize)> {
-            let end = key.strip_suffix(".url").or_else(|| key.strip_suffix(".pushurl"))?.len();
-            key.starts_with("remote.").then_some(("remote.".len(), end))
-        };
         let mut names: Vec<&str> =
-            self.settings.keys().filter_map(|key| name(key).map(|(start, end)| &key[start..end])).collect();
+            self.settings.keys().filter_map(|key| name_range(key).map(|(start, end)| &key[start..end])).collect();
         names.dedup();
         names
     }
@@ -124,12 +123,15 @@ impl Remotes {
     pub fn default(&self, push: bool) -> String {
         let set = |key: &str| self.settings.get(key).cloned();
         let of_branch = |what: &str| set(&format!("branch.{}.{what}", self.branch.as_deref()?));
-        let push_only = || of_branch("pushremote").or_else(|| set("remote.pushdefault")).filter(|_| push);
-        let only = || match self.names()[..] {
-            [only] => Some(only.to_owned()),
-            _ => None,
-        };
-        push_only().or_else(|| of_branch("remote")).or_else(only).unwrap_or_else(|| "origin".into())
+        of_branch("pushremote")
+            .or_else(|| set("remote.pushdefault"))
+            .filter(|_| push)
+            .or_else(|| of_branch("remote"))
+            .or_else(|| match self.names()[..] {
+                [only] => Some(only.to_owned()),
+                _ => None,
+            })
+            .unwrap_or_else(|| "origin".into())
     }
 
     /// Returns the remote for a word: a configured name, a URL, or the path of a repository.
@@ -149,6 +151,11 @@ impl Remotes {
     }
 }
 
+fn name_range(key: &str) -> Option<(usize, usize)> {
+    let end = key.strip_suffix(".url").or_else(|| key.strip_suffix(".pushurl"))?.len();
+    key.starts_with("remote.").then_some(("remote.".len(), end))
+}
+
 /// Returns the absolute path of a word if that exists: git runs in another directory.
 pub(super) fn absolute(word: &str) -> Option<String> {
     let path = Path::new(word).canonicalize().ok()?;
@@ -156,8 +163,10 @@ pub(super) fn absolute(word: &str) -> Option<String> {
 }
 
 fn looks_like_url(word: &str) -> bool {
-    let scp = || word.split_once(':').is_some_and(|(host, _)| !host.is_empty() && !host.contains('/'));
-    !word.starts_with('-') && !word.chars().any(char::is_control) && (word.contains("://") || scp())
+    !word.starts_with('-')
+        && !word.chars().any(char::is_control)
+        && (word.contains("://")
+            || word.split_once(':').is_some_and(|(host, _)| !host.is_empty() && !host.contains('/')))
 }
 
 /// Returns the refs of a remote that match a pattern, with their values.
@@ -167,21 +176,25 @@ pub fn list(store: &Store, reach: &Reach, from: &str, pattern: &str) -> Result<V
 
 /// Returns the refs of a remote that match any pattern, with their values.
 pub fn list_any(store: &Store, reach: &Reach, from: &str, patterns: &[&str]) -> Result<Vec<(Oid, String)>, Error> {
-    let failed = |error| Error::of(from, error, reach);
     let mut out = Vec::new();
-    let trace = web::Trace::new().map_err(failed)?;
-    let call = trace.of(transport(store, reach)).args(["ls-remote", "--quiet", "--refs", "--", from]).args(patterns);
+    let trace = web::Trace::new().map_err(failed(from, reach))?;
+    let call =
+        trace.trace_call(transport(store, reach)).args(["ls-remote", "--quiet", "--refs", "--", from]).args(patterns);
     let listed = call.stream(&mut |chunk| {
         out.extend_from_slice(chunk);
         if out.len() > MOST_LISTED { Err(io::Error::other("it shows too many refs")) } else { Ok(()) }
     });
     let refs = porcelain::listed(&String::from_utf8_lossy(&out));
     let is_doubtful = listed.as_ref().map_or_else(web::is_page, |()| refs.is_empty());
-    if is_doubtful && let Some(page) = trace.page(&|| transport(store, reach), from).map_err(failed)? {
+    if is_doubtful && let Some(page) = trace.page(&|| transport(store, reach), from).map_err(failed(from, reach))? {
         return Err(Error::NotGit(without_password(from), page));
     }
-    listed.map_err(failed)?;
+    listed.map_err(failed(from, reach))?;
     Ok(refs)
+}
+
+fn failed(from: &str, reach: &Reach) -> impl Fn(program::Error) -> Error {
+    move |error| Error::from_failure(from, error, reach)
 }
 
 /// Returns the URL that a remote is fetched from.
@@ -197,17 +210,20 @@ pub fn push_url(store: &Store, remote: &Remote) -> Result<String, Error> {
     if !remote.configured {
         return Ok(remote.given.clone());
     }
-    let url = |push: &[&str]| store.git().args(["remote", "get-url"]).args(push).args(["--", &remote.given]).line();
-    let (fetches, pushes) = (url(&[]), url(&["--push"])?);
+    let (fetches, pushes) = (ask_url(&[], store, remote), ask_url(&["--push"], store, remote)?);
     Ok(if fetches.is_ok_and(|fetches| fetches == pushes) { remote.given.clone() } else { pushes })
 }
 
+fn ask_url(push: &[&str], store: &Store, remote: &Remote) -> Result<String, program::Error> {
+    store.git().args(["remote", "get-url"]).args(push).args(["--", &remote.given]).line()
+}
+
 /// Returns the push URL of a remote by these isolated settings.
-pub fn push_destination(store: &Store, apart: &IsolatedConfig, remote: &Remote) -> Result<String, Error> {
+pub fn push_destination(store: &Store, config: &IsolatedConfig, remote: &Remote) -> Result<String, Error> {
     if !remote.configured {
         return Ok(remote.given.clone());
     }
-    let url = apart.git(store).args(["remote", "get-url", "--push", "--", &remote.given]).line()?;
+    let url = config.git(store).args(["remote", "get-url", "--push", "--", &remote.given]).line()?;
     let path = if url.contains("://") { None } else { root(store).join(&url).canonicalize().ok() };
     Ok(path.map_or(url, |path| path.to_string_lossy().into_owned()))
 }
@@ -226,7 +242,7 @@ pub enum Depth {
 
 /// Fetches objects by id, checked by git, all or none, and keeps them until a ref reaches them.
 /// Moves no ref.
-pub fn fetch(store: &Store, reach: &Reach, from: &str, wanted: &[Oid], depth: Depth) -> Result<KeepGuard, Error> {
+pub fn fetch(store: &Store, reach: &Reach, from: &str, oids: &[Oid], depth: Depth) -> Result<KeepGuard, Error> {
     let quarantine = Incoming::new(store).map_err(Error::Quarantine)?;
     let mut call = quarantine.around(receiving(store, reach));
     if depth == Depth::Only {
@@ -234,7 +250,7 @@ pub fn fetch(store: &Store, reach: &Reach, from: &str, wanted: &[Oid], depth: De
         call = call.config("fetch.negotiationAlgorithm=noop");
     }
     let mut lines = String::new();
-    wanted.iter().for_each(|oid| writeln!(lines, "{oid}").expect("writing to a string does not fail"));
+    oids.iter().for_each(|oid| writeln!(lines, "{oid}").expect("writing to a string does not fail"));
     if depth == Depth::Trees {
         // A filter on the command line would be recorded for the remote and make this a partial
         // clone.
@@ -242,7 +258,7 @@ pub fn fetch(store: &Store, reach: &Reach, from: &str, wanted: &[Oid], depth: De
     }
     let refetch = if depth == Depth::Trees { ["--refetch"].as_slice() } else { &[] };
     let call = call.arg("fetch").args(FETCH).args(refetch).args(["--stdin", "--", from]).input(lines);
-    call.run().map_err(|error| Error::of(from, error, reach))?;
+    call.run().map_err(|error| Error::from_failure(from, error, reach))?;
     quarantine.release().map_err(Error::Quarantine)
 }
 
@@ -257,7 +273,7 @@ pub(super) fn fetch_apart(
 ) -> Result<(), Error> {
     let call = receiving(store, reach).env("GIT_OBJECT_DIRECTORY", objects);
     let call = call.arg("fetch").args(FETCH).args(["--no-filter", "--refmap=", "--", from, reference]);
-    call.run().map(drop).map_err(|error| Error::of(from, error, reach))
+    call.run().map(drop).map_err(|error| Error::from_failure(from, error, reach))
 }
 
 /// Options that prevent every effect except new objects.
@@ -289,7 +305,7 @@ fn root(store: &Store) -> PathBuf {
 }
 
 pub(super) fn transport(store: &Store, reach: &Reach) -> Git {
-    let call = reach.apart.as_ref().map_or_else(|| store.git(), |apart| apart.git(store));
+    let call = reach.isolated_config.as_ref().map_or_else(|| store.git(), |config| config.git(store));
     let call = match &reach.unless {
         Some(stop) => call.unless(stop.clone()),
         None => call,
@@ -322,22 +338,22 @@ impl Error {
         matches!(self, Self::Unsound(..) | Self::TooLarge(..))
     }
 
-    pub(super) fn of(remote: &str, error: program::Error, reach: &Reach) -> Self {
+    pub(super) fn from_failure(remote: &str, error: program::Error, reach: &Reach) -> Self {
         let remote = without_password(remote);
         match error {
-            program::Error::Failed { said, .. } if said.contains("File too large") => {
+            program::Error::Failed { stderr, .. } if stderr.contains("File too large") => {
                 Self::TooLarge(remote, reach.largest)
             }
             error if error.wants_memory() => Self::Unsound(remote, TOO_MUCH.into()),
-            program::Error::Failed { call, code, said } => {
+            program::Error::Failed { call, code, stderr } => {
                 // The rest of the command line may be thousands of refs.
                 let call = call.split(' ').take(2).collect::<Vec<_>>().join(" ");
-                let said = printable::lines(&said);
-                if porcelain::is_unsound(&said) {
-                    let why = said.lines().find_map(|line| line.strip_prefix("error: ")).unwrap_or(&said);
+                let stderr = printable::lines(&stderr);
+                if porcelain::is_unsound(&stderr) {
+                    let why = stderr.lines().find_map(|line| line.strip_prefix("error: ")).unwrap_or(&stderr);
                     return Self::Unsound(remote, why.trim().to_owned());
                 }
-                Self::Failed(remote, program::Error::Failed { call, code, said })
+                Self::Failed(remote, program::Error::Failed { call, code, stderr })
             }
             other => Self::Failed(remote, other),
         }
@@ -345,7 +361,7 @@ impl Error {
 
     /// Like [`Error::of`], for a push, which may be forbidden where reading is allowed.
     pub(super) fn of_push(remote: &str, error: program::Error, reach: &Reach) -> Self {
-        match Self::of(remote, error, reach) {
+        match Self::from_failure(remote, error, reach) {
             Self::Failed(remote, why) if porcelain::http_status(&why.to_string()) == Some(403) => {
                 Self::Forbidden(remote, why)
             }
@@ -356,14 +372,15 @@ impl Error {
 
 /// Returns a URL without its password.
 pub fn without_password(url: &str) -> String {
-    let shown = || {
-        let (scheme, rest) = url.split_once("://")?;
-        let host = rest.split('/').next()?;
-        let (user, _) = host.rsplit_once('@')?;
-        let (name, _) = user.split_once(':')?;
-        Some(format!("{scheme}://{name}:…{}", &rest[user.len()..]))
-    };
-    shown().unwrap_or_else(|| url.to_owned())
+    hide_password(url).unwrap_or_else(|| url.to_owned())
+}
+
+fn hide_password(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let host = rest.split('/').next()?;
+    let (user, _) = host.rsplit_once('@')?;
+    let (name, _) = user.split_once(':')?;
+    Some(format!("{scheme}://{name}:…{}", &rest[user.len()..]))
 }
 
 #[cfg(test)]
@@ -380,14 +397,13 @@ mod tests {
 
     #[test]
     fn words_become_remotes_as_git_would_take_them() {
-        let set = |key: &str, value: &str| (key.to_owned(), value.to_owned());
         let mut remotes = Remotes {
-            settings: [set("remote.hub.url", "x"), set("remote.team/a.url", "y")].into(),
+            settings: [setting("remote.hub.url", "x"), setting("remote.team/a.url", "y")].into(),
             branch: Some("main".into()),
         };
         assert_eq!(remotes.names(), ["hub", "team/a"]);
         assert_eq!(remotes.default(false), "origin");
-        remotes.settings.extend([set("branch.main.remote", "hub"), set("remote.pushdefault", "team/a")]);
+        remotes.settings.extend([setting("branch.main.remote", "hub"), setting("remote.pushdefault", "team/a")]);
         assert_eq!((remotes.default(false).as_str(), remotes.default(true).as_str()), ("hub", "team/a"));
         let url = remotes.find("https://host/x/project.git").expect("it is a URL");
         assert!(url.name.starts_with("project-") && !url.configured, "{url:?}");
@@ -395,5 +411,9 @@ mod tests {
         for word in ["nowhere", "--upload-pack=x", "-host:x", "a/b:c"] {
             assert!(matches!(remotes.find(word), Err(Error::Unknown(_))), "{word}");
         }
+    }
+
+    fn setting(key: &str, value: &str) -> (String, String) {
+        (key.to_owned(), value.to_owned())
     }
 }

@@ -41,17 +41,16 @@ impl Before {
     /// Files that the user had already staged in the new form are left alone. The index is restored
     /// first, in one step; if that fails, nothing has changed ([`Error::Nothing`]).
     pub fn put_back(&self, touched: &BTreeSet<PathBuf>) -> Result<(), Error> {
-        let nothing = |error| if let Error::Git(inner) = error { Error::Nothing(inner) } else { error };
-        let differing = self.differing(&self.index).map_err(nothing)?;
-        let again = |path: &&PathBuf| !self.staged.contains(*path) || differing.contains(*path);
-        let again: BTreeSet<PathBuf> = touched.iter().filter(again).cloned().collect();
-        let held = self.reset_index(&again).map_err(nothing)?;
-        for path in again.difference(&held) {
+        let differing = self.differing(&self.index).map_err(Error::unchanged)?;
+        let again: BTreeSet<PathBuf> =
+            touched.iter().filter(|path| !self.staged.contains(*path) || differing.contains(*path)).cloned().collect();
+        let tracked = self.reset_index(&again).map_err(Error::unchanged)?;
+        for path in again.difference(&tracked) {
             remove(&self.root, path).map_err(|error| Error::Remove(path.clone(), error))?;
         }
         let call = self.git().args(["checkout-index", "--force", "--index", "-q", "-z", "--stdin"]);
-        if !held.is_empty() {
-            call.input(listed(&held)).run()?;
+        if !tracked.is_empty() {
+            call.input(listed(&tracked)).run()?;
         }
         Ok(())
     }
@@ -70,31 +69,31 @@ impl Before {
         }
         // A file may replace a folder of the index: remove entries first.
         let nothing = "0".repeat(self.index.len());
-        let mut told = Vec::new();
+        let mut input = Vec::new();
         for file in files {
-            told.extend_from_slice(format!("0 {nothing}\t").as_bytes());
-            told.extend_from_slice(file.as_os_str().as_encoded_bytes());
-            told.push(0);
+            input.extend_from_slice(format!("0 {nothing}\t").as_bytes());
+            input.extend_from_slice(file.as_os_str().as_encoded_bytes());
+            input.push(0);
         }
-        let (held, entries) = self.held(&self.index, files)?;
-        told.extend(entries);
-        self.git().args(["update-index", "-z", "--index-info"]).input(told).run()?;
-        Ok(held)
+        let (tracked, entries) = self.list_in_tree(&self.index, files)?;
+        input.extend(entries);
+        self.git().args(["update-index", "-z", "--index-info"]).input(input).run()?;
+        Ok(tracked)
     }
 
     /// Returns which of some files a tree contains, and adds them to the index input.
-    fn held(&self, tree: &str, files: &BTreeSet<PathBuf>) -> Result<(BTreeSet<PathBuf>, Vec<u8>), Error> {
-        let (mut held, mut told) = (BTreeSet::new(), Vec::new());
+    fn list_in_tree(&self, tree: &str, files: &BTreeSet<PathBuf>) -> Result<(BTreeSet<PathBuf>, Vec<u8>), Error> {
+        let (mut tracked, mut input) = (BTreeSet::new(), Vec::new());
         let all = self.git().args(["ls-tree", "-r", "-z", "--full-tree", tree]).run()?;
         for entry in all.split(|byte| *byte == 0) {
             let path = entry.splitn(2, |byte| *byte == b'\t').nth(1).unwrap_or_default();
             if let Some(path) = paths(path).find(|path| files.contains(path)) {
-                told.extend_from_slice(entry);
-                told.push(0);
-                held.insert(path);
+                input.extend_from_slice(entry);
+                input.push(0);
+                tracked.insert(path);
             }
         }
-        Ok((held, told))
+        Ok((tracked, input))
     }
 
     /// Returns the paths in which the index differs from a tree.
@@ -132,7 +131,7 @@ pub(super) fn there(root: &Path, path: &Path, found: &mut BTreeSet<PathBuf>) -> 
 /// link are outside of the work tree.
 pub(super) fn remove(root: &Path, path: &Path) -> io::Result<()> {
     let folders = || path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
-    let is_folder = |path: &Path| fs::symlink_metadata(root.join(path)).is_ok_and(|meta| meta.is_dir());
+    let is_folder = |folder: &Path| fs::symlink_metadata(root.join(folder)).is_ok_and(|meta| meta.is_dir());
     if !folders().all(is_folder) || is_folder(path) {
         return Ok(());
     }
@@ -152,4 +151,11 @@ errors! {
     Remove(PathBuf, #[source] io::Error): "cannot remove {0:?}";
     Nothing(#[source] program::Error): "{0}";
     #[from] Git(program::Error);
+}
+
+impl Error {
+    /// Turns a failure of git into one that changed nothing.
+    fn unchanged(self) -> Self {
+        if let Self::Git(inner) = self { Self::Nothing(inner) } else { self }
+    }
 }

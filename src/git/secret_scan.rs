@@ -22,22 +22,22 @@ pub struct Range {
 /// `git` returns a command that sees the objects. In patches of items, only added lines are
 /// scanned, as at capture.
 pub fn new_objects(git: &dyn Fn() -> Git, range: &Range, gate: &Gate) -> Result<Vec<(String, Secret)>, program::Error> {
-    let wanted = range.tips.iter().map(|tip| format!("{tip}\n"));
+    let tips = range.tips.iter().map(|tip| format!("{tip}\n"));
     let known = range.known.iter().map(|known| format!("^{known}\n"));
-    let wanted: String = wanted.chain(known).collect();
+    let revisions: String = tips.chain(known).collect();
     let listed = git()
         .env("GIT_NO_LAZY_FETCH", "1")
         .args(["rev-list", "--objects", "--missing=allow-any", "--ignore-missing", "--stdin"])
-        .input(wanted)
+        .input(revisions)
         .run()?;
     let listed = String::from_utf8_lossy(&listed);
     let names: BTreeMap<&str, &str> = listed.lines().map(|line| line.split_once(' ').unwrap_or((line, ""))).collect();
     if names.is_empty() {
         return Ok(Vec::new());
     }
-    let asked: String = names.keys().flat_map(|oid| [*oid, "\n"]).collect();
+    let oids: String = names.keys().flat_map(|oid| [*oid, "\n"]).collect();
     let mut reader = Reader { gate, names: &names, found: Vec::new(), header: Vec::new(), left: 0, now: Now::Skip };
-    let call = git().env("GIT_NO_LAZY_FETCH", "1").args(["cat-file", "--batch", "--buffer"]).input(asked);
+    let call = git().env("GIT_NO_LAZY_FETCH", "1").args(["cat-file", "--batch", "--buffer"]).input(oids);
     call.stream(&mut |chunk| {
         reader.push(chunk);
         Ok::<(), io::Error>(())
@@ -114,7 +114,7 @@ impl Reader<'_, '_> {
     }
 
     fn body(&mut self, bytes: &[u8]) {
-        let said = match &mut self.now {
+        let result = match &mut self.now {
             Now::Skip => Ok(()),
             Now::Plain(_, scan) => scan.push(bytes),
             Now::Patch(_, scan) => scan.push(bytes),
@@ -123,22 +123,22 @@ impl Reader<'_, '_> {
                 Ok(())
             }
         };
-        if let Err(secret) = said {
+        if let Err(secret) = result {
             self.end_with(secret);
         }
     }
 
     fn end(&mut self) {
-        let (name, said) = match std::mem::replace(&mut self.now, Now::Skip) {
+        let (name, result) = match std::mem::replace(&mut self.now, Now::Skip) {
             Now::Skip => return,
             Now::Plain(name, scan) => (name, scan.finish()),
             Now::Patch(name, scan) => (name, scan.finish()),
             Now::Commit(name, mut scan, read) => {
-                let said = scan.push(&without_signature(read));
-                (name, said.and_then(|()| scan.finish()))
+                let pushed = scan.push(&without_signature(read));
+                (name, pushed.and_then(|()| scan.finish()))
             }
         };
-        if let Err(secret) = said {
+        if let Err(secret) = result {
             self.found.push((name, secret));
         }
     }
@@ -167,7 +167,9 @@ fn without_signature(mut commit: Vec<u8>) -> Vec<u8> {
         let line = &mut commit[at..end];
         match line.strip_prefix(b" ") {
             _ if line.starts_with(b"gpgsig") => inside = line.ends_with(b" -----BEGIN SSH SIGNATURE-----"),
-            Some(said) if inside && said.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(byte)) => {
+            Some(encoded)
+                if inside && encoded.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(byte)) =>
+            {
                 line.fill(b' ');
             }
             _ => inside = false,

@@ -56,15 +56,15 @@ impl<'s> Snapshot<'s> {
     }
 
     /// Returns the paths that differ from the commit, without submodules and everything below the
-    /// `beside` folders.
-    pub fn changed(&self, rules: &IgnoreRules, beside: &[&str]) -> Result<BTreeSet<PathBuf>, Error> {
+    /// `excluded` folders.
+    pub fn changed(&self, rules: &IgnoreRules, excluded: &[&str]) -> Result<BTreeSet<PathBuf>, Error> {
         // The index knows nothing of the files yet, and its answer is only whether some differ.
         self.git().args(["update-index", "-q", "--really-refresh"]).succeeds()?;
         let list = self.git().args(["diff-files", "--name-only", "-z", "--no-renames", "--ignore-submodules=all"]);
         let mut changed: BTreeSet<PathBuf> = paths(&list.run()?).collect();
         changed.extend(self.untracked(rules)?);
         let absent = self.absent()?;
-        changed.retain(|path| !beside.iter().any(|folder| path.starts_with(folder)) && !absent.contains(path));
+        changed.retain(|path| !excluded.iter().any(|folder| path.starts_with(folder)) && !absent.contains(path));
         Ok(changed)
     }
 
@@ -73,8 +73,7 @@ impl<'s> Snapshot<'s> {
     pub fn absent(&self) -> Result<BTreeSet<PathBuf>, Error> {
         let listed = self.store.git().work_tree(&self.root).args(["ls-files", "-t", "-z"]).run()?;
         let left_out = listed.split(|byte| *byte == 0).filter_map(|line| line.strip_prefix(b"S "));
-        let is_absent = |path: &PathBuf| std::fs::symlink_metadata(self.root.join(path)).is_err();
-        Ok(left_out.flat_map(paths).filter(is_absent).collect())
+        Ok(left_out.flat_map(paths).filter(|path| std::fs::symlink_metadata(self.root.join(path)).is_err()).collect())
     }
 }
 
@@ -88,20 +87,21 @@ impl IgnoreRules {
     pub fn read(store: &Store, usual: Option<PathBuf>) -> Result<Self, Error> {
         let own = store.git().args(["config", "--type=path", "--get", "core.excludesFile"]).line();
         let sources = [Some(store.common_dir().join("info/exclude")), own.ok().map(PathBuf::from).or(usual)];
-        let copy = |from: PathBuf| -> std::io::Result<Option<NamedTempFile>> {
-            let Ok(rules) = std::fs::read(&from) else { return Ok(None) };
-            let mut copy = NamedTempFile::new()?;
-            std::io::Write::write_all(&mut copy, &rules)?;
-            Ok(Some(copy))
-        };
-        let files = sources.into_iter().flatten().filter_map(|from| copy(from).transpose());
+        let files = sources.into_iter().flatten().filter_map(|from| copy_rules(&from).transpose());
         Ok(Self { files: files.collect::<std::io::Result<_>>().map_err(Error::Folder)? })
     }
 }
 
-/// Writes a commit of the work tree on top of `HEAD`, without the `beside` folders. Neither the
+fn copy_rules(from: &Path) -> std::io::Result<Option<NamedTempFile>> {
+    let Ok(rules) = std::fs::read(from) else { return Ok(None) };
+    let mut copy = NamedTempFile::new()?;
+    std::io::Write::write_all(&mut copy, &rules)?;
+    Ok(Some(copy))
+}
+
+/// Writes a commit of the work tree on top of `HEAD`, without the `excluded` folders. Neither the
 /// index nor a ref changes.
-pub fn commit(store: &Store, beside: &[&str]) -> Result<Oid, Error> {
+pub fn commit(store: &Store, excluded: &[&str]) -> Result<Oid, Error> {
     let root = store.work_dir().ok_or(work_tree::Error::Bare)?;
     let (head, _) = work_tree::head(store)?.ok_or(Error::Unborn)?;
     let folder = tempfile::tempdir().map_err(Error::Folder)?;
@@ -109,7 +109,7 @@ pub fn commit(store: &Store, beside: &[&str]) -> Result<Oid, Error> {
     // A split index would write a file beside the user's index.
     let git = || store.git().work_tree(&root).env("GIT_INDEX_FILE", &index).config("core.splitIndex=false");
     let all = git().args(["add", "--all", "--", ":/"]);
-    beside.iter().fold(all, |git, folder| git.arg(format!(":(top,exclude,literal){folder}"))).run()?;
+    excluded.iter().fold(all, |call, name| call.arg(format!(":(top,exclude,literal){name}"))).run()?;
     let tree = git().arg("write-tree").line()?;
     let tree = tree.parse().map_err(|_| work_tree::Error::Tree(tree))?;
     Ok(bare_commit(store, tree, Some(head))?)

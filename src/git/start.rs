@@ -59,16 +59,17 @@ impl<'s> Starts<'s> {
         // Items are listed after those that they begin on, so no step needs an unknown tree.
         let mut all = self.state.applied(at);
         all.push(at);
-        for at in all {
-            if self.known.contains_key(&at) {
+        for position in all {
+            if self.known.contains_key(&position) {
                 continue;
             }
-            let start = self.merged(&self.state.applied(at))?;
-            let id = || self.state.graph.item(at).id.clone();
-            let product = self.state.items[at].products.get(&ProductKey::Patch).ok_or_else(|| Error::NoPatch(id()))?;
-            let patch = read(at, *product).map_err(Error::Read)?;
+            let start = self.merged(&self.state.applied(position))?;
+            let id = || self.state.graph.item(position).id.clone();
+            let product =
+                self.state.items[position].products.get(&ProductKey::Patch).ok_or_else(|| Error::NoPatch(id()))?;
+            let patch = read(position, *product).map_err(Error::Read)?;
             let result = self.scratch.patched_on(start, patch).map_err(|error| Error::Patch(id(), error))?;
-            self.known.insert(at, Trees { start, result });
+            self.known.insert(position, Trees { start, result });
         }
         Ok(self.known[&at])
     }

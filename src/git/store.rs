@@ -130,9 +130,9 @@ impl Store {
         let repo = self.local();
         let options = repo.open_options().clone().config_overrides(None::<&str>).open_path_as_is(true);
         let opened = gix::ThreadSafeRepository::open_opts(self.git_dir(), options);
-        let mut repo = opened.map_err(|e| Error::Open(self.git_dir(), Box::new(e)))?.to_thread_local();
-        repo.objects.ignore_replacements = true;
-        Ok(repo)
+        let mut local = opened.map_err(|e| Error::Open(self.git_dir(), Box::new(e)))?.to_thread_local();
+        local.objects.ignore_replacements = true;
+        Ok(local)
     }
 
     /// Returns the repository, reopened after many packs.
@@ -213,7 +213,7 @@ impl Store {
     }
 
     /// Returns the names of bytes, which need not be stored.
-    pub fn named(&self, bytes: &[u8]) -> Result<Product, Error> {
+    pub fn compute_product(&self, bytes: &[u8]) -> Result<Product, Error> {
         Product::from_bytes(bytes, self.hash_kind()).map_err(|Unnamed(cause)| Error::Name(cause))
     }
 

@@ -29,8 +29,8 @@ pub(super) fn places(path: &Path) -> Vec<PathBuf> {
                 if places.len() > MOST_LINKS {
                     return places;
                 }
-                for name in names(&target).into_iter().rev() {
-                    left.push_front(name);
+                for part in names(&target).into_iter().rev() {
+                    left.push_front(part);
                 }
             }
             Some(Component::CurDir) | None => {}
@@ -59,13 +59,15 @@ mod tests {
         symlink("../other", top.join("real/deep/up")).unwrap();
         symlink(top.join("a/deep"), top.join("b")).unwrap();
         symlink("loop", top.join("loop")).unwrap();
-        let named = |path: &str| -> Vec<String> {
-            let of_top = |place: PathBuf| Some(place.strip_prefix(&top).ok()?.to_str()?.to_owned());
-            places(&top.join(path)).into_iter().filter_map(of_top).collect()
+        let list_places = |path: &str| -> Vec<String> {
+            places(&top.join(path))
+                .into_iter()
+                .filter_map(|place| Some(place.strip_prefix(&top).ok()?.to_str()?.to_owned()))
+                .collect()
         };
-        assert_eq!(named("a/x"), ["a", "real/x"]);
-        assert_eq!(named("b/up/x"), ["b", "a", "real/deep/up", "real/other/x"]);
-        assert_eq!(named("real/deep/../none/x"), ["real/none/x"]);
-        assert!(named("loop/x").iter().all(|place| place == "loop"));
+        assert_eq!(list_places("a/x"), ["a", "real/x"]);
+        assert_eq!(list_places("b/up/x"), ["b", "a", "real/deep/up", "real/other/x"]);
+        assert_eq!(list_places("real/deep/../none/x"), ["real/none/x"]);
+        assert!(list_places("loop/x").iter().all(|place| place == "loop"));
     }
 }

@@ -41,9 +41,9 @@ impl Temporary {
     pub fn new() -> io::Result<Self> {
         FIRST.call_once(|| BEFORE.get().iter().for_each(|before| before()));
         // Create it under the lock, so that every folder is registered.
-        let mut held = held();
+        let mut folders = registered();
         let folder = tempfile::Builder::new().prefix("git-handoff-").tempdir()?;
-        held.insert(folder.path().to_owned());
+        folders.insert(folder.path().to_owned());
         Ok(Self { folder })
     }
 
@@ -55,7 +55,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        held().remove(self.folder.path());
+        registered().remove(self.folder.path());
     }
 }
 
@@ -69,21 +69,21 @@ pub fn before_the_first(what: fn()) {
 /// Removes all folders in a program that is ending. Other threads that create or drop one wait for
 /// the end.
 pub fn remove_all() {
-    let held = held();
+    let folders = registered();
     let mut gone = 0;
     for _ in 0..LOOKS {
-        let left = held.iter().filter(|folder| folder.exists());
+        let left = folders.iter().filter(|folder| folder.exists());
         // A folder that is being filled now can be removed soon.
         gone = if left.map(fs::remove_dir_all).count() == 0 { gone + 1 } else { 0 };
-        if gone == ENOUGH || held.is_empty() {
+        if gone == ENOUGH || folders.is_empty() {
             break;
         }
         thread::sleep(PAUSE);
     }
-    std::mem::forget(held);
+    std::mem::forget(folders);
 }
 
-fn held() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+fn registered() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -101,7 +101,7 @@ enum NewTarget {
 
 impl<'p> NewFile<'p> {
     /// Begins the file at a path, in the same folder.
-    pub fn beside(path: &'p Path) -> io::Result<Self> {
+    pub fn next_to(path: &'p Path) -> io::Result<Self> {
         let is_special = fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
         if is_special {
             let file = fs::OpenOptions::new().write(true).open(path)?;

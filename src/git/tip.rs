@@ -81,7 +81,7 @@ pub struct Read {
     /// The changed refs, by our name for them; `None` for a ref that is gone.
     pub changed: BTreeMap<String, Option<Oid>>,
     /// Keeps the fetched objects until a ref reaches them.
-    pub kept: KeepGuard,
+    pub guard: KeepGuard,
 }
 
 /// A ref, or all refs that begin like a name that ends with `*`, with our name for it.
@@ -133,26 +133,26 @@ impl Tip {
         let call = quarantine.around(self.receiving()).arg("fetch").args(options);
         let call = call.args(["--porcelain", "--dry-run", "--prune", "--refmap=", "--", &self.from]);
         let out = call.args(copies.iter().map(Copy::refspec)).run();
-        let out = out.map_err(|error| Error::of(&self.from, error, &self.reach))?;
+        let out = out.map_err(|error| Error::from_failure(&self.from, error, &self.reach))?;
         let changed = porcelain::fetched(&String::from_utf8_lossy(&out));
-        let kept = quarantine.release().map_err(Error::Quarantine)?;
-        Ok(Read { changed, kept })
+        let guard = quarantine.release().map_err(Error::Quarantine)?;
+        Ok(Read { changed, guard })
     }
 
     /// Fetches chains by the ids of their heads. Moves no ref.
-    pub fn fetch(&self, wanted: &[Oid]) -> Result<KeepGuard, Error> {
+    pub fn fetch(&self, oids: &[Oid]) -> Result<KeepGuard, Error> {
         let quarantine = Incoming::new(&self.store).map_err(Error::Quarantine)?;
-        let lines = wanted.iter().fold(String::new(), |lines, oid| lines + &format!("{oid}\n"));
+        let lines = oids.iter().fold(String::new(), |lines, oid| lines + &format!("{oid}\n"));
         let call = quarantine.around(self.receiving()).arg("fetch").args(FETCH);
         let call = call.args(["--stdin", "--", &self.from]).input(lines);
-        call.run().map_err(|error| Error::of(&self.from, error, &self.reach))?;
+        call.run().map_err(|error| Error::from_failure(&self.from, error, &self.reach))?;
         quarantine.release().map_err(Error::Quarantine)
     }
 
     /// Fetches a tree into a quarantine, without its files if the remote can leave them out.
     ///
     /// The quarantine must not be stored in the repository: it may refer to missing files.
-    pub fn fetch_tree(&self, quarantine: &Quarantine, wanted: Oid) -> Result<(), Error> {
+    pub fn fetch_tree(&self, quarantine: &Quarantine, tree: Oid) -> Result<(), Error> {
         let mut call = receiving(&self.store, &self.reach).config("fetch.negotiationAlgorithm=noop");
         // A filter on the command line would be recorded and make the repository a partial clone. A
         // key with an equals sign cannot be set for one call.
@@ -161,8 +161,8 @@ impl Tip {
             call = call.config(format!("remote.{}.partialCloneFilter=blob:none", self.from));
         }
         let call = call.env("GIT_OBJECT_DIRECTORY", quarantine.store().objects_dir()).arg("fetch").args(FETCH);
-        let call = call.args(["--", &self.from, &wanted.to_string()]);
-        call.run().map(drop).map_err(|error| Error::of(&self.from, error, &self.reach))
+        let call = call.args(["--", &self.from, &tree.to_string()]);
+        call.run().map(drop).map_err(|error| Error::from_failure(&self.from, error, &self.reach))
     }
 
     /// Moves one ref to an object of a quarantine.
@@ -172,8 +172,8 @@ impl Tip {
     }
 
     /// Fetches blobs by id.
-    pub fn fetch_blobs(&self, wanted: &[Oid]) -> Result<KeepGuard, Error> {
-        super::remote::fetch(&self.store, &self.reach, &self.from, wanted, super::remote::Depth::Only)
+    pub fn fetch_blobs(&self, oids: &[Oid]) -> Result<KeepGuard, Error> {
+        super::remote::fetch(&self.store, &self.reach, &self.from, oids, super::remote::Depth::Only)
     }
 
     /// Returns a git command that receives small blobs even in a partial clone: those that the
@@ -231,17 +231,25 @@ impl Tip {
         if atomic {
             call = call.arg("--atomic");
         }
-        let old = |one: &Move| one.old.map(|old| old.to_string()).unwrap_or_default();
-        call = call.args(moves.iter().map(|one| format!("--force-with-lease={}:{}", one.name, old(one))));
-        let spec = |one: &Move| format!("{}:{}", one.new.map(|new| new.to_string()).unwrap_or_default(), one.name);
+        call = call.args(moves.iter().map(|one| {
+            format!("--force-with-lease={}:{}", one.name, one.old.map(|old| old.to_string()).unwrap_or_default())
+        }));
         let mut out = Vec::new();
-        let result = call.arg("--").arg(&self.to).args(moves.iter().map(spec)).stream(&mut |chunk| {
-            out.extend_from_slice(chunk);
-            Ok(())
-        });
-        let said = match &result {
+        let result = call
+            .arg("--")
+            .arg(&self.to)
+            .args(
+                moves
+                    .iter()
+                    .map(|one| format!("{}:{}", one.new.map(|new| new.to_string()).unwrap_or_default(), one.name)),
+            )
+            .stream(&mut |chunk| {
+                out.extend_from_slice(chunk);
+                Ok(())
+            });
+        let message = match &result {
             Err(program::Error::Spawn(_)) => {
-                return Err(Error::of(&self.to, result.expect_err("it failed"), &self.reach));
+                return Err(Error::from_failure(&self.to, result.expect_err("it failed"), &self.reach));
             }
             Err(error) if atomic && porcelain::is_not_atomic(&error.to_string()) => return Ok(None),
             Err(error) => printable::lines(&error.to_string()),
@@ -249,12 +257,12 @@ impl Tip {
         };
         // Without the call, which stands before git's first line.
         let words = match &result {
-            Err(program::Error::Failed { said, .. }) => printable::lines(said),
+            Err(program::Error::Failed { stderr, .. }) => printable::lines(stderr),
             _ => String::new(),
         };
         let answers = porcelain::pushed_lines(&String::from_utf8_lossy(&out));
         let decides = moves.first().expect("a push moves a ref");
-        let Some((flag, summary)) = answers.get(&decides.name) else { return Ok(Some(Swap::Unknown(said))) };
+        let Some((flag, summary)) = answers.get(&decides.name) else { return Ok(Some(Swap::Unknown(message))) };
         Ok(Some(match flag {
             ' ' | '*' | '+' | '-' => Swap::Won,
             '=' => Swap::Unknown("the remote says that it is up to date".to_owned()),
@@ -271,15 +279,15 @@ fn is_lost(summary: &str) -> bool {
 }
 
 /// Returns git's line about the lock file that is in the way at the remote, if any.
-fn locked(said: &str) -> Option<String> {
-    let mut lines = said.lines().filter_map(|line| line.strip_prefix("remote: ")).map(str::trim);
-    let line = lines.find(|line| porcelain::lock_named(line).is_some())?;
+fn locked(stderr: &str) -> Option<String> {
+    let mut lines = stderr.lines().filter_map(|line| line.strip_prefix("remote: ")).map(str::trim);
+    let line = lines.find(|line| porcelain::find_lock(line).is_some())?;
     Some(line.strip_prefix("error: ").unwrap_or(line).trim_end_matches('.').to_owned())
 }
 
 /// Returns the summary of a refused ref with the remote's own lines.
-fn refusal(summary: &str, said: &str) -> String {
-    let lines = said.lines().filter_map(|line| line.strip_prefix("remote: ")).map(str::trim);
+fn refusal(summary: &str, stderr: &str) -> String {
+    let lines = stderr.lines().filter_map(|line| line.strip_prefix("remote: ")).map(str::trim);
     let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     if lines.is_empty() { summary.to_owned() } else { format!("{summary}: {}", lines.join(" ")) }
 }

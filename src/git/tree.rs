@@ -14,9 +14,9 @@ pub fn files(store: &Store, tree: Oid) -> Result<Vec<(String, Oid)>, Error> {
     }
     let entries = TreeRefIter::from_bytes(&bytes, store.hash_kind()).map_while(Result::ok);
     let files = entries.filter(|entry| entry.mode.is_blob());
-    let named = files
+    let with_names = files
         .filter_map(|entry| Some((std::str::from_utf8(entry.filename).ok()?.to_owned(), Oid(entry.oid.to_owned()))));
-    Ok(named.collect())
+    Ok(with_names.collect())
 }
 
 /// Returns the regular files of a tree and of all its folders, by path.
@@ -57,8 +57,8 @@ impl Store {
         let mut at = tree;
         let mut segments = path.split('/').peekable();
         while let Some(segment) = segments.next() {
-            let tree = self.tree(&repo, at)?;
-            let Some(entry) = tree.entries.iter().find(|entry| entry.filename == segment) else {
+            let decoded = self.tree(&repo, at)?;
+            let Some(entry) = decoded.entries.iter().find(|entry| entry.filename == segment) else {
                 return Ok(None);
             };
             let last = segments.peek().is_none();
@@ -76,8 +76,8 @@ impl Store {
         let repo = self.local();
         let mut at = tree;
         for segment in folder.into_iter().flat_map(|folder| folder.split('/')) {
-            let tree = self.tree(&repo, at)?;
-            let Some(entry) = tree.entries.iter().find(|entry| entry.filename == segment && entry.mode.is_tree())
+            let decoded = self.tree(&repo, at)?;
+            let Some(entry) = decoded.entries.iter().find(|entry| entry.filename == segment && entry.mode.is_tree())
             else {
                 return Ok(false);
             };
@@ -96,8 +96,8 @@ impl Store {
         let repo = self.local();
         let mut at = tree;
         for segment in path.split('/') {
-            let tree = self.tree(&repo, at)?;
-            let Some(entry) = tree.entries.iter().find(|entry| entry.filename == segment && entry.mode.is_tree())
+            let decoded = self.tree(&repo, at)?;
+            let Some(entry) = decoded.entries.iter().find(|entry| entry.filename == segment && entry.mode.is_tree())
             else {
                 return Ok(None);
             };
@@ -121,8 +121,8 @@ impl Store {
         let repo = self.local();
         let mut total = 0;
         let mut trees = vec![tree];
-        while let Some(tree) = trees.pop() {
-            for entry in self.tree(&repo, tree)?.entries {
+        while let Some(folder) = trees.pop() {
+            for entry in self.tree(&repo, folder)?.entries {
                 if entry.mode.is_tree() {
                     trees.push(Oid(entry.oid));
                 } else if !entry.mode.is_commit() {

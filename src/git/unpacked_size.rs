@@ -97,7 +97,6 @@ impl<R: BufRead> Pack<R> {
             let (read, written) = (self.inflater.total_in(), self.inflater.total_out());
             let status = self.inflater.decompress(input, &mut self.chunk, FlushDecompress::None);
             let status = status.map_err(|_| ErrorKind::InvalidData)?;
-            let length = |since: u64, now: u64| usize::try_from(now - since).expect("a part of a chunk");
             let (used, made) = (length(read, self.inflater.total_in()), length(written, self.inflater.total_out()));
             self.bytes.consume(used);
             start.extend_from_slice(&self.chunk[..made.min(SIZES.saturating_sub(start.len()))]);
@@ -108,6 +107,10 @@ impl<R: BufRead> Pack<R> {
             }
         }
     }
+}
+
+fn length(since: u64, now: u64) -> usize {
+    usize::try_from(now - since).expect("a part of a chunk")
 }
 
 /// Returns the second number at the start of a difference: the size of the object that it makes.

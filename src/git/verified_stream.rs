@@ -29,8 +29,8 @@ pub fn copy(store: &Store, oid: Oid, recorded: &[Digest], out: &mut dyn Write) -
 /// Reads a blob into memory, checked like [`copy`]. A blob over 512 MiB is an error.
 pub fn read(store: &Store, oid: Oid, recorded: &[Digest]) -> Result<Vec<u8>, Error> {
     let bytes = store.read_blob_of(oid, MOST)?;
-    let named = object_oid(store.hash_kind(), gix::objs::Kind::Blob, &bytes).ok();
-    judge(oid, named, recorded, Digest::compute(&bytes))?;
+    let actual = object_oid(store.hash_kind(), gix::objs::Kind::Blob, &bytes).ok();
+    judge(oid, actual, recorded, Digest::compute(&bytes))?;
     Ok(bytes)
 }
 
@@ -42,8 +42,8 @@ fn stream(store: &Store, oid: Oid, size: u64, recorded: &[Digest], out: &mut dyn
     judge(oid, tee.hasher.try_finalize().ok().map(Oid), recorded, digest)
 }
 
-fn judge(oid: Oid, named: Option<Oid>, recorded: &[Digest], found: Digest) -> Result<(), Error> {
-    if named != Some(oid) {
+fn judge(oid: Oid, actual: Option<Oid>, recorded: &[Digest], found: Digest) -> Result<(), Error> {
+    if actual != Some(oid) {
         return Err(Error::Damaged(oid));
     }
     match recorded.iter().find(|recorded| **recorded != found) {

@@ -27,7 +27,7 @@ const SHOWN: usize = 120;
 
 /// Returns true if git reports that the response was not a list of refs.
 pub(super) fn is_page(error: &program::Error) -> bool {
-    matches!(error, program::Error::Failed { said, .. } if said.contains(NOT_VALID))
+    matches!(error, program::Error::Failed { stderr, .. } if stderr.contains(NOT_VALID))
 }
 
 /// curl's report of one listing of a remote over HTTP.
@@ -42,7 +42,7 @@ impl Trace {
     }
 
     /// Makes a git command report the response headers.
-    pub(super) fn of(&self, call: Git) -> Git {
+    pub(super) fn trace_call(&self, call: Git) -> Git {
         self.of_all(call).env("GIT_TRACE_CURL_NO_DATA", "1")
     }
 
@@ -78,29 +78,30 @@ impl Trace {
             Err(error) if is_page(&error) => Vec::new(),
             other => other?,
         };
-        let report = whole.read()?;
+        let text = whole.read()?;
         let has_refs = !porcelain::listed(&String::from_utf8_lossy(&listed)).is_empty();
-        let is_repository = has_refs || report.to_ascii_lowercase().contains(HEAD);
-        Ok(if is_repository { None } else { Some(described(&report)) })
+        let is_repository = has_refs || text.to_ascii_lowercase().contains(HEAD);
+        Ok(if is_repository { None } else { Some(described(&text)) })
     }
 }
 
 /// Returns the content type and start of a response in one line.
 fn described(report: &str) -> String {
-    let header = |name: &str| {
-        let fields = report.lines().filter_map(|line| line.split_once("Recv header: ")?.1.split_once(": "));
-        fields.filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
-    };
     // Only the first body: git may also request the file HEAD.
     let data = report.lines().map(|line| Some(line.split_once("Recv data: ")?.1.trim()));
     let data: Vec<&str> = data.skip_while(Option::is_none).map_while(|line| line).collect();
-    let kind = header("content-type").unwrap_or("no content type");
+    let kind = find_header("content-type", report).unwrap_or("no content type");
     // A compressed body is not decoded in the report.
-    let text = if header("content-encoding").is_some() { String::new() } else { data.join(" ") };
+    let text = if find_header("content-encoding", report).is_some() { String::new() } else { data.join(" ") };
     let mut short: String = text.chars().take(SHOWN).collect();
     if short.len() < text.len() {
         short.push('…');
     }
     let end = if short.is_empty() { String::new() } else { format!(": {short}") };
     printable::line(&format!("{kind}{end}"))
+}
+
+fn find_header<'r>(name: &str, report: &'r str) -> Option<&'r str> {
+    let fields = report.lines().filter_map(|line| line.split_once("Recv header: ")?.1.split_once(": "));
+    fields.filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
 }

@@ -57,23 +57,26 @@ pub fn branch_ref(store: &Store, short: &str) -> Result<Option<String>, Error> {
 pub fn checked_out(store: &Store, name: &str) -> Result<Option<String>, Error> {
     let listed = store.git().args(["worktree", "list", "--porcelain", "-z"]).run()?;
     let listed = String::from_utf8_lossy(&listed).into_owned();
-    let wanted = format!("branch {name}");
+    let branch_line = format!("branch {name}");
     // Each work tree is a block of lines that end with NUL, followed by an empty one; a bare
     // repository has nothing checked out.
-    let found = listed.split("\0\0").find(|block| block.split('\0').any(|line| line == wanted));
-    let place = |block: &str| block.split('\0').find_map(|line| Some(line.strip_prefix("worktree ")?.to_owned()));
-    Ok(found.filter(|block| !block.split('\0').any(|line| line == "bare")).and_then(place))
+    let found = listed.split("\0\0").find(|block| block.split('\0').any(|line| line == branch_line));
+    let found = found.filter(|block| !block.split('\0').any(|line| line == "bare"));
+    Ok(found.and_then(|block| block.split('\0').find_map(|line| Some(line.strip_prefix("worktree ")?.to_owned()))))
 }
 
 /// Returns the commit of `HEAD` and the ref of its branch unless it is detached, or `None` before
 /// the first commit.
 pub fn head(store: &Store) -> Result<Option<(Oid, Option<String>)>, Error> {
-    let failed = |error: gix::Error| Error::Head(Box::new(error));
     let repo = store.local();
-    let head = repo.head().map_err(failed)?;
+    let head = repo.head().map_err(head_error)?;
     let branch = head.referent_name().map(|name| name.as_bstr().to_string());
-    let commit = head.try_into_peeled_id().map_err(failed)?;
+    let commit = head.try_into_peeled_id().map_err(head_error)?;
     Ok(commit.map(|commit| (Oid(commit.detach()), branch)))
+}
+
+fn head_error(error: gix::Error) -> Error {
+    Error::Head(Box::new(error))
 }
 
 /// Returns the tracked paths whose content differs from `HEAD`; none without a work tree.
@@ -154,21 +157,21 @@ pub fn may_switch(store: &Store, scratch: &Scratch, from: Oid, to: Oid, halfway:
 
 /// Returns true if local changes are the reason why git refused to change the work tree.
 pub fn is_refusal(error: &program::Error) -> bool {
-    let program::Error::Failed { said, .. } = error else { return false };
-    said.lines().any(|line| REFUSALS.iter().any(|refusal| line.contains(refusal)))
+    let program::Error::Failed { stderr, .. } = error else { return false };
+    stderr.lines().any(|line| REFUSALS.iter().any(|refusal| line.contains(refusal)))
 }
 
 /// Checks whether the file that git refused to overwrite is marked in the index, in which case `git
 /// stash` skips it.
 fn refusal(git: &dyn Fn() -> Git, root: &Path, from: Oid, to: Oid, error: program::Error) -> Error {
-    let said = match &error {
-        program::Error::Failed { said, .. } if is_refusal(&error) => said,
+    let stderr = match &error {
+        program::Error::Failed { stderr, .. } if is_refusal(&error) => stderr,
         _ => return Error::Unready(error),
     };
     let call = git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-only"]);
     let marks = call.args([from.to_string(), to.to_string()]).run().and_then(|listed| {
-        let named = paths(&listed).filter(|path| said.contains(&format!("'{}'", path.display())));
-        Ok(Listing::read(git, root)?.marks(&named.collect::<Vec<_>>()))
+        let conflicting = paths(&listed).filter(|path| stderr.contains(&format!("'{}'", path.display())));
+        Ok(Listing::read(git, root)?.marks(&conflicting.collect::<Vec<_>>()))
     });
     match marks {
         Ok(marks) if marks != Marks::default() => Error::Marked(Box::new(marks), Box::new(error)),
@@ -198,22 +201,22 @@ fn make_way(
     to: Oid,
     halfway: Halfway,
 ) -> Result<PartialCheckout, Error> {
-    let mut taken = untracked_in_the_way(git, root, from, to)?;
+    let mut blocked = untracked_in_the_way(git, root, from, to)?;
     // A file that was only touched is unchanged; read-tree finds changed ones itself.
     git().args(["update-index", "--refresh"]).succeeds().map_err(Error::Unready)?;
     let mut partial = PartialCheckout::default();
     if halfway == Halfway::TakenUp {
         let changed = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
-        let among = taken.iter().cloned().chain(paths(&changed)).collect();
+        let among = blocked.iter().cloned().chain(paths(&changed)).collect();
         partial = PartialCheckout::take_up(git, root, from, to, &among)?;
     }
-    taken.retain(|path| !partial.has(path));
-    if taken.is_empty() {
+    blocked.retain(|path| !partial.has(path));
+    if blocked.is_empty() {
         return Ok(partial);
     }
     // As above.
     let _ = partial.restore(git);
-    Err(Error::Untracked(taken.into_iter().collect()))
+    Err(Error::Untracked(blocked.into_iter().collect()))
 }
 
 /// Returns ignored files that git would silently overwrite or remove with their folder, and files
@@ -230,17 +233,20 @@ fn untracked_in_the_way(git: &dyn Fn() -> Git, root: &Path, from: Oid, to: Oid) 
     }
     let tracked = git().args(["ls-files", "-z", "--cached"]).run()?;
     let tracked: HashSet<PathBuf> = paths(&tracked).collect();
-    let is_file = |path: &Path| std::fs::symlink_metadata(root.join(path)).is_ok_and(|meta| !meta.is_dir());
-    let mut taken = BTreeSet::new();
+    let mut untracked = BTreeSet::new();
     for path in &added {
-        there(root, path, &mut taken).map_err(|error| Error::Look(path.clone(), error))?;
+        there(root, path, &mut untracked).map_err(|error| Error::Look(path.clone(), error))?;
     }
     for path in added.iter().chain(&changed) {
         let folders = path.ancestors().skip(1).filter(|at| !at.as_os_str().is_empty());
-        taken.extend(folders.filter(|at| is_file(at)).map(Path::to_owned));
+        untracked.extend(
+            folders
+                .filter(|at| std::fs::symlink_metadata(root.join(at)).is_ok_and(|meta| !meta.is_dir()))
+                .map(Path::to_owned),
+        );
     }
-    taken.retain(|path| !tracked.contains(path));
-    Ok(taken)
+    untracked.retain(|path| !tracked.contains(path));
+    Ok(untracked)
 }
 
 /// Parses a list of paths that git printed.

@@ -38,9 +38,12 @@ pub fn add(writer: &Writer, runs: &Contents) -> Result<String, Error> {
             Some(tip) => archives::contents(&writer.store, tip)?.as_ref().clone(),
             None => Contents::new(),
         };
-        let is_new = |(run, held): &(&RunId, &ArchivedRun)| known.get(*run) != Some(held);
-        let new: Vec<_> = runs.iter().filter(is_new).map(|(run, held)| (run.clone(), *held)).collect();
-        let drafts = new.chunks(MOST_RUNS).map(|runs| draft(&fingerprint, runs)).collect();
+        let new: Vec<_> = runs
+            .iter()
+            .filter(|(run, archived)| known.get(*run) != Some(archived))
+            .map(|(run, archived)| (run.clone(), *archived))
+            .collect();
+        let drafts = new.chunks(MOST_RUNS).map(|chunk| draft(&fingerprint, chunk)).collect();
         writer.append(&head, drafts)?.publish()?;
         Ok(head.name)
     })
@@ -49,7 +52,7 @@ pub fn add(writer: &Writer, runs: &Contents) -> Result<String, Error> {
 /// Creates an archive of the writer's key with some runs; returns its ref.
 fn begin(writer: &Writer, runs: &Contents) -> Result<String, Error> {
     let fingerprint = writer.signer.fingerprint();
-    let runs: Vec<_> = runs.iter().map(|(run, held)| (run.clone(), *held)).collect();
+    let runs: Vec<_> = runs.iter().map(|(run, archived)| (run.clone(), *archived)).collect();
     let first = draft(&fingerprint, &[]);
     let drafts = std::iter::once(first).chain(runs.chunks(MOST_RUNS).map(|runs| draft(&fingerprint, runs))).collect();
     let appended = writer.append(&Head::unborn(String::new()), drafts)?;
@@ -72,12 +75,12 @@ pub fn remove(writer: &Writer, reference: &str, run: &RunId) -> Result<(), Error
         if left.remove(run).is_none() {
             return Ok(());
         }
-        for (other, tip) in refs::list(store, format::ARCHIVE_REFS)? {
+        for (other, other_tip) in refs::list(store, format::ARCHIVE_REFS)? {
             // An unreadable archive does not count as holding a run.
             if other != reference
-                && let Ok(held) = archives::contents(store, tip)
+                && let Ok(contents) = archives::contents(store, other_tip)
             {
-                left.retain(|run, of| held.get(run) != Some(&*of));
+                left.retain(|key, of| contents.get(key) != Some(&*of));
             }
         }
         if !left.is_empty() {
@@ -88,8 +91,8 @@ pub fn remove(writer: &Writer, reference: &str, run: &RunId) -> Result<(), Error
 }
 
 fn draft(fingerprint: &str, runs: &[(RunId, ArchivedRun)]) -> Draft {
-    let stamps = runs.iter().filter_map(|(run, held)| {
-        let tree = held.stamps?;
+    let stamps = runs.iter().filter_map(|(run, archived)| {
+        let tree = archived.stamps?;
         Some((format::archived_stamps_path(run), Edit::Tree(tree)))
     });
     let edits = stamps.collect();

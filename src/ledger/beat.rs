@@ -15,8 +15,7 @@ pub fn write(writer: &Writer, before: Option<Oid>, beat: &Beat) -> Result<(Oid, 
     let mut batch = writer.store.batch();
     let tree = batch.write(gix::objs::Kind::Tree, b"")?;
     let message = codec::Message { author: &writer.actor, at: beat.at, text: &beat.canonical() };
-    let is_beat = |oid: &Oid| matches!(read(&writer.store, *oid), Ok(Some(_)));
-    let parents: Vec<Oid> = before.into_iter().filter(is_beat).collect();
+    let parents: Vec<Oid> = before.into_iter().filter(|oid| matches!(read(&writer.store, *oid), Ok(Some(_)))).collect();
     let signature = writer.signer.sign(&message.payload(tree, &parents))?;
     let oid = batch.write(gix::objs::Kind::Commit, &message.signed(tree, &parents, &signature))?;
     Ok((oid, batch.keep()?))

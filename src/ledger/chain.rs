@@ -152,8 +152,9 @@ impl Writer {
         let signature = self.signer.sign(&codec::payload(&entry, tree, &parents))?;
         let raw = codec::signed(&entry, tree, &parents, &signature);
         // Skips the count for short commits, which cannot exceed the limit.
-        let heavy = || raw.len() > bounds::CONTAINERS && !bounds::is_light(&entry.canonical());
-        if raw.len() as u64 > bounds::COMMIT || heavy() {
+        if raw.len() as u64 > bounds::COMMIT
+            || (raw.len() > bounds::CONTAINERS && !bounds::is_light(&entry.canonical()))
+        {
             return Err(Error::TooLarge(entry.subject(), raw.len()));
         }
         let commit = batch.write(gix::objs::Kind::Commit, &raw)?;
@@ -204,7 +205,7 @@ impl Appended {
             return Ok((self.head, self.links));
         };
         let Self { expected, head, links, store, batch } = self;
-        let kept = batch.keep()?;
+        let guard = batch.keep()?;
         // A crash here leaves unreachable objects, a stale `.keep` file, and the chain as it was.
         match expected {
             Some(old) => refs::advance(&store, &head.name, old, new),
@@ -215,7 +216,7 @@ impl Appended {
             other => Error::Ref(other),
         })?;
         // From here on, `git gc` sees the ref.
-        drop(kept);
+        drop(guard);
         Ok((head, links))
     }
 }
@@ -313,7 +314,7 @@ impl Lost for Error {
 impl Lost for AnyError {
     /// Only the error itself counts: the operations of a wrapped one have had their own turns.
     fn is_lost(&self) -> bool {
-        let of_ref = || self.downcast_ref::<refs::Error>().is_some_and(Lost::is_lost);
-        self.downcast_ref::<Error>().map_or_else(of_ref, Lost::is_lost)
+        self.downcast_ref::<Error>()
+            .map_or_else(|| self.downcast_ref::<refs::Error>().is_some_and(Lost::is_lost), Lost::is_lost)
     }
 }

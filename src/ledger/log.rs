@@ -48,7 +48,7 @@ pub struct Extension {
     pub head: Oid,
     /// Its head before.
     pub old: Option<Oid>,
-    kept: KeepGuard,
+    guard: KeepGuard,
 }
 
 /// An event with the time at which the key first stated it.
@@ -62,7 +62,7 @@ pub struct Dated {
 
 impl Dated {
     /// Returns the event of an entry.
-    pub fn of(entry: &Entry) -> Self {
+    pub fn from_entry(entry: &Entry) -> Self {
         Self { at: entry.event.made().unwrap_or(entry.at), event: entry.event.clone().with_made(None) }
     }
 }
@@ -84,32 +84,41 @@ pub fn extend(
         Some((name, head)) => chain::tip_at(&writer.store, &name.reference(), head)?,
         None => Head::unborn(String::new()),
     };
-    let (kept, links) = writer.append_dated(&head, dated(head.at, events.clone()))?.place()?;
+    let (guard, links) = writer.append_dated(&head, dated(head.at, events.clone()))?.place()?;
     if let Some((name, _)) = log {
-        return Ok(Extension::of(name.clone(), &head, kept, &links));
+        return Ok(Extension::new(name.clone(), &head, guard, &links));
     }
     if let Some(name) = free_name(writer, &links)? {
-        return Ok(Extension::of(name, &head, kept, &links));
+        return Ok(Extension::new(name, &head, guard, &links));
     }
     // Another log of the key has all these entries, so new ones are dated now.
     let now = writer.clock.now();
-    let now = |(about, event): (Subject, Dated)| {
-        let made = (event.at < now).then_some(event.at);
-        (now, draft(about, event.event.with_made(made)))
-    };
-    let (kept, links) = writer.append_dated(&head, events.into_iter().map(now).collect())?.place()?;
-    let name = LogName::with_entry(&writer.signer.fingerprint(), first_of(&links).hash);
-    Ok(Extension::of(name, &head, kept, &links))
+    let (dated_guard, dated_links) = writer
+        .append_dated(
+            &head,
+            events
+                .into_iter()
+                .map(|(about, event)| {
+                    let made = (event.at < now).then_some(event.at);
+                    (now, draft(about, event.event.with_made(made)))
+                })
+                .collect(),
+        )?
+        .place()?;
+    let name = LogName::with_entry(&writer.signer.fingerprint(), first_of(&dated_links).hash);
+    Ok(Extension::new(name, &head, dated_guard, &dated_links))
 }
 
 /// Returns drafts with their times. An event older than its predecessor states its time in `made`.
 fn dated(mut last: Option<Moment>, events: Vec<(Subject, Dated)>) -> Vec<(Moment, Draft)> {
-    let date = |(about, Dated { at, event }): (Subject, Dated)| {
-        let made = last.is_some_and(|last| at < last).then_some(at);
-        last = last.max(Some(at));
-        (at, draft(about, event.with_made(made)))
-    };
-    events.into_iter().map(date).collect()
+    events
+        .into_iter()
+        .map(|(about, Dated { at, event })| {
+            let made = last.is_some_and(|last| at < last).then_some(at);
+            last = last.max(Some(at));
+            (at, draft(about, event.with_made(made)))
+        })
+        .collect()
 }
 
 /// Returns an unused name for a new log, or `None` if all its entries are names of logs here.
@@ -129,9 +138,9 @@ fn first_of(links: &[Link]) -> &Link {
 }
 
 impl Extension {
-    fn of(name: LogName, head: &Head, kept: KeepGuard, links: &[Link]) -> Self {
+    fn new(name: LogName, head: &Head, guard: KeepGuard, links: &[Link]) -> Self {
         let last = links.last().expect("a log is extended by something to say");
-        Self { name, head: last.commit, old: head.commit, kept }
+        Self { name, head: last.commit, old: head.commit, guard }
     }
 
     /// Moves the log's ref to the new head. Fails if another process appended first.
@@ -142,9 +151,9 @@ impl Extension {
             Some(old) => refs::advance(store, &name, old, self.head),
         };
         // The objects are kept until the ref has moved.
-        drop(self.kept);
+        drop(self.guard);
         moved.map_err(|error| match error {
-            refs::Error::LostRace(name) => Error::Chain(chain::Error::LostRace(name)),
+            refs::Error::LostRace(lost) => Error::Chain(chain::Error::LostRace(lost)),
             other => Error::Refs(other),
         })
     }
@@ -202,14 +211,16 @@ pub fn separate_name(store: &Store, log: &LogName, ours: Oid, theirs: Oid) -> Re
             own_records.entry((entry.entry.about, recorded.root.is_some())).or_default().push(recorded);
         }
     }
-    let within = |some: &[LogRecorded], all: &[LogRecorded]| some.iter().all(|recorded| all.contains(recorded));
-    let agree = |(about, ours): (&(Subject, bool), &Vec<LogRecorded>)| {
-        their_records.get(about).is_none_or(|theirs| within(theirs, ours) || within(ours, theirs))
-    };
-    if !own_records.iter().all(agree) {
-        return Ok(None);
-    }
-    Ok(first.map(|first| LogName::with_entry(log.key(), first)))
+    let agree = own_records.iter().all(|(about, records)| {
+        their_records
+            .get(about)
+            .is_none_or(|counterpart| are_all_in(counterpart, records) || are_all_in(records, counterpart))
+    });
+    Ok(first.filter(|_| agree).map(|first| LogName::with_entry(log.key(), first)))
+}
+
+fn are_all_in(some: &[LogRecorded], all: &[LogRecorded]) -> bool {
+    some.iter().all(|recorded| all.contains(recorded))
 }
 
 /// Returns other names for our log, which ends at `ours`, the best first. For a remote on which
@@ -253,24 +264,21 @@ pub fn last(store: &Store, head: Oid, log: &LogName, run: &RunId) -> Result<Opti
 /// Fetched logs of other keys do not count. Of a fetched log, the latest entry that the key signed
 /// counts.
 pub fn witnesses(store: &Store, fingerprint: &str, run: &RunId) -> Result<Vec<String>, Error> {
-    let (mut named, about) = (Vec::new(), Subject::from(run.clone()));
+    let (mut names, about) = (Vec::new(), Subject::from(run.clone()));
     for (name, tip) in refs::list(store, format::REFS).map_err(Error::Refs)? {
         let is_fetched = Place::fetched_of(&name, place::Kind::Log).is_some();
-        let is_of_key = || {
-            let log = name.rsplit('/').next().and_then(LogName::decode);
-            log.is_some_and(|log| log.key() == fingerprint)
-        };
-        if !(if is_fetched { is_of_key() } else { name.starts_with(format::LOG_REFS) }) {
+        let log = name.rsplit('/').next().and_then(LogName::decode).filter(|_| is_fetched);
+        if !log.map_or(!is_fetched && name.starts_with(format::LOG_REFS), |log| log.key() == fingerprint) {
             continue;
         }
         let tree = if is_fetched { signed_tree(store, fingerprint, tip) } else { chain::tip(store, &name)?.tree };
         if let Some(tree) = tree
             && record_in(store, tree, &about)?.is_some()
         {
-            named.push(name);
+            names.push(name);
         }
     }
-    Ok(named)
+    Ok(names)
 }
 
 /// Returns the tree of the latest entry that a key signed, among those that end at `tip`.

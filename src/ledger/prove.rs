@@ -25,8 +25,8 @@ pub fn item_of(store: &Store, links: &[Link], item: &ItemId, product: Option<&Pr
             return Err(Error::NoProduct(item.clone(), key.clone()));
         }
         let leaves = leaves(before);
-        let shown = vec![Leaf { entry: value(&links[at].entry), path: path(&leaves, at) }];
-        return Ok(Proof { item: Some(item.clone()), shown, ..begin(store, before, seal, &leaves)? });
+        let entries = vec![Leaf { entry: value(&links[at].entry), path: path(&leaves, at) }];
+        return Ok(Proof { item: Some(item.clone()), shown: entries, ..begin(store, before, seal, &leaves)? });
     }
     let ended = before.iter().rposition(|link| done(&link.entry).is_some_and(|e| e.item == *item));
     let ended = ended.ok_or_else(|| Error::NotDone(item.clone()))?;
@@ -38,8 +38,10 @@ pub fn item_of(store: &Store, links: &[Link], item: &ItemId, product: Option<&Pr
             Some(Handed { key: key.clone(), is: *is })
         }
     };
-    let fired = |link: &Link| matches!(&link.entry.event, Event::ItemFired(e) if e.item == *item && e.attempt == reconciled.attempt);
-    let fired = before[..ended].iter().rposition(fired).ok_or_else(|| Error::NotDone(item.clone()))?;
+    let fired = before[..ended].iter().rposition(
+        |link| matches!(&link.entry.event, Event::ItemFired(e) if e.item == *item && e.attempt == reconciled.attempt),
+    );
+    let fired = fired.ok_or_else(|| Error::NotDone(item.clone()))?;
     let leaves = leaves(before);
     Ok(Proof {
         item: Some(item.clone()),
@@ -106,8 +108,11 @@ fn admission(store: &Store, before: &[Link], seal: &Link, leaves: &[Digest]) -> 
     }
     let admits =
         |link: &Link| matches!(&link.entry.event, Event::RunAdmitted(e) if e.role == Role::Seal && e.key == key);
-    let shown = |at: usize| Ok(Signed { commit: commit(store, &before[at])?, path: Some(path(leaves, at)) });
-    before.iter().position(admits).map(shown).transpose()
+    before
+        .iter()
+        .position(admits)
+        .map(|at| Ok(Signed { commit: commit(store, &before[at])?, path: Some(path(leaves, at)) }))
+        .transpose()
 }
 
 fn read(store: &Store, reference: &str) -> Result<Vec<Link>, Error> {

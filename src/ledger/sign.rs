@@ -42,9 +42,8 @@ impl Signer {
         let text = fs::read_to_string(path).map_err(|e| Error::Read(path.to_owned(), e))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let other = || algorithm::other_type(text).map(|found| Error::KeyAlgorithm(path.to_owned(), found.to_owned()));
-        let elsewhere = || Elsewhere { key: path.to_owned(), literal: false, program: None };
         if let Ok(public) = PublicKey::from_openssh(text.trim()) {
-            return Ok(Self { public: ed25519(public, path)?, secret: Secret::Elsewhere(elsewhere()) });
+            return Ok(Self { public: ed25519(public, path)?, secret: Secret::Elsewhere(key_elsewhere(path)) });
         }
         if let Some(public) = algorithm::certified(text) {
             return Self::from_certificate(path, &public);
@@ -55,7 +54,8 @@ impl Signer {
         let key = PrivateKey::from_openssh(text.trim_start());
         let key = key.map_err(|e| other().unwrap_or_else(|| Error::Key(path.to_owned(), e)))?;
         let public = ed25519(key.public_key().clone(), path)?;
-        let secret = if key.is_encrypted() { Secret::Elsewhere(elsewhere()) } else { Secret::Held(Box::new(key)) };
+        let secret =
+            if key.is_encrypted() { Secret::Elsewhere(key_elsewhere(path)) } else { Secret::Held(Box::new(key)) };
         Ok(Self { public, secret })
     }
 
@@ -64,7 +64,7 @@ impl Signer {
     fn from_certificate(certificate: &Path, public: &PublicKey) -> Result<Self, Error> {
         let file = certificate.to_str().and_then(|name| name.strip_suffix("-cert.pub"));
         let files = file.into_iter().flat_map(|file| [PathBuf::from(file), PathBuf::from(format!("{file}.pub"))]);
-        let mut signers = files.filter_map(|file| Self::from_file(&file).ok());
+        let mut signers = files.filter_map(|path| Self::from_file(&path).ok());
         let found = signers.find(|signer| signer.public.key_data() == public.key_data());
         found.ok_or_else(|| Error::Certificate(certificate.to_owned(), Box::new(public.clone())))
     }
@@ -79,9 +79,10 @@ impl Signer {
             return Err(Error::LiteralAlgorithm(found));
         }
         let path = folder.join("agent_key.pub");
-        let write = || fs::create_dir_all(folder).and_then(|()| fs::write(&path, format!("{text}\n")));
         if fs::read_to_string(&path).ok().as_deref().map(str::trim) != Some(text) {
-            write().map_err(|e| Error::Write(path.clone(), e))?;
+            fs::create_dir_all(folder)
+                .and_then(|()| fs::write(&path, format!("{text}\n")))
+                .map_err(|e| Error::Write(path.clone(), e))?;
         }
         let mut signer = Self::from_file(&path)?;
         if let Secret::Elsewhere(elsewhere) = &mut signer.secret {
@@ -147,6 +148,10 @@ impl Signer {
             Secret::Elsewhere(elsewhere) => Ok(elsewhere.sign(&self.public, payload)?),
         }
     }
+}
+
+fn key_elsewhere(path: &Path) -> Elsewhere {
+    Elsewhere { key: path.to_owned(), literal: false, program: None }
 }
 
 impl Signer {
@@ -264,10 +269,10 @@ pub fn public_fingerprint(text: &str) -> Result<String, Error> {
 /// The line may be in OpenSSH's form, with or without a comment, or in that of an allowed-signers
 /// file, as `git handoff key` prints it.
 pub fn public_in(line: &str) -> Option<Result<String, Error>> {
-    let is_type = |word: &str| ["ssh-", "ecdsa-", "sk-"].iter().any(|start| word.starts_with(start));
     // Principals and options precede the key, and are never key types.
     let words: Vec<&str> = line.split_whitespace().collect();
-    let at = words.iter().take(3).position(|word| is_type(word))?;
+    let at =
+        words.iter().take(3).position(|word| ["ssh-", "ecdsa-", "sk-"].iter().any(|start| word.starts_with(start)))?;
     let key = words.get(at + 1).copied().unwrap_or_default();
     Some(public_fingerprint(&format!("{} {key}", words[at])))
 }

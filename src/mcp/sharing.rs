@@ -97,7 +97,7 @@ fn thread_push(call: &Call, parameters: &Push) -> Result<Value, Failure> {
     }
     let request = push::Request {
         remote,
-        asked: push::Asked::Named(vec![thread.as_str().to_owned()]),
+        selection: push::Selection::Named(vec![thread.as_str().to_owned()]),
         threads_only: true,
         transcripts: false,
         space: space()?,
@@ -128,7 +128,7 @@ fn thread_fetch(call: &Call, parameters: &Fetch) -> Result<Value, Failure> {
     let fetched = fetch::fetch(&repository.store, &call.reach(&repository), &request)
         .map_err(|error| Failure::from(error).hint(hints::fetch(&request.remote.given)))?;
     let name = request.names.first().map_or("", String::as_str);
-    let refused = fetched.taken.iter().find(|outcome| {
+    let refused = fetched.refs.iter().find(|outcome| {
         outcome.place.kind == Kind::Thread && outcome.place.name == name && outcome.status.is_refused()
     });
     if let Some(outcome) = refused {
@@ -139,7 +139,7 @@ fn thread_fetch(call: &Call, parameters: &Fetch) -> Result<Value, Failure> {
 }
 
 /// Returns the reason why a requested thread was not updated.
-fn not_taken(outcome: &fetch::Taken, request: &fetch::Request) -> Failure {
+fn not_taken(outcome: &fetch::FetchedRef, request: &fetch::Request) -> Failure {
     let why = match &outcome.status {
         fetch::Status::Unsound(why) => format!("is not sound: {why}"),
         fetch::Status::Unfit(what) => format!("is {what}"),

@@ -46,9 +46,9 @@ struct Key {
 }
 
 impl RunClaims {
-    pub(super) fn of(report: &Report, is_readable: bool, picture: Picture) -> Self {
+    pub(super) fn from_report(report: &Report, is_readable: bool, picture: Picture) -> Self {
         let partial = if report.is_partial() { " PARTIAL" } else { "" };
-        let found = Found::of(format!("{}{partial}", report.headline), report.rows.iter(), &report.signers);
+        let found = Found::new(format!("{}{partial}", report.headline), report.rows.iter(), &report.signers);
         Self { found, is_readable, picture }
     }
 }
@@ -60,29 +60,38 @@ impl Found {
             (false, Some(failure)) => format!("NOT INTACT: {failure}"),
             (false, None) => "NOT INTACT".to_owned(),
         };
-        Self::of(headline, report.rows.iter(), &report.signers)
+        Self::new(headline, report.rows.iter(), &report.signers)
     }
 
-    fn of<'r>(headline: String, rows: impl Iterator<Item = &'r Row>, signers: &[SignerSeen]) -> Self {
-        let word = |state| match state {
-            State::Ok => "ok",
-            State::Failed => "fail",
-            State::NotApplicable => "open",
-        };
+    fn new<'r>(headline: String, rows: impl Iterator<Item = &'r Row>, signers: &[SignerSeen]) -> Self {
         let rows: Vec<&Row> = rows.collect();
         let failed = rows.iter().filter(|row| !row.codes.is_empty());
         Self {
             headline,
             codes: failed.map(|row| (row.name, row.codes.iter().map(|code| code.word()).collect())).collect(),
             names: rows.iter().map(|row| row.name).collect(),
-            rows: rows.iter().map(|row| (row.name, word(row.state))).collect(),
-            keys: signers.iter().map(Key::of).collect(),
+            rows: rows
+                .iter()
+                .map(|row| {
+                    (
+                        row.name,
+                        match row.state {
+                            State::Ok => "ok",
+                            State::Failed => "fail",
+                            State::NotApplicable => "open",
+                        },
+                    )
+                })
+                .collect(),
+            keys: signers.iter().map(Key::from_signer).collect(),
         }
     }
 
     /// Returns the facts for the template.
     pub(super) fn facts(&self, anchor: &str) -> Value {
-        let row = |name: &&'static str| {
+        json!({
+            "headline": self.headline,
+            "rows": self.names.iter().map(|name| {
             let codes = self.codes.get(name).map(|codes| codes.join(", ")).unwrap_or_default();
             let found = match (self.rows.get(name).copied(), codes.as_str()) {
                 (Some("ok"), _) => "holds".to_owned(),
@@ -94,10 +103,7 @@ impl Found {
             let mut row = json!({ "name": name, "place": format!("{anchor}-{name}"), "found": found });
             row[format!("is_{name}")] = true.into();
             row
-        };
-        json!({
-            "headline": self.headline,
-            "rows": self.names.iter().map(row).collect::<Vec<_>>(),
+        }).collect::<Vec<_>>(),
             "keys": self.keys,
         })
     }
@@ -106,13 +112,15 @@ impl Found {
 /// Returns a principal as a page may show it: on one line, without blanks, and cut, so that it
 /// cannot be read as a sentence about the page.
 fn printed_principal(principal: &str) -> String {
-    let is_plain = |c: char| !c.is_whitespace() && !printable::is_unprintable(c) && c != '"' && c != '\\';
-    let plain: String = principal.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    let plain: String = principal
+        .chars()
+        .map(|c| if !c.is_whitespace() && !printable::is_unprintable(c) && c != '"' && c != '\\' { c } else { '_' })
+        .collect();
     printable::cut_to(plain, LONGEST_PRINCIPAL)
 }
 
 impl Key {
-    fn of(signer: &SignerSeen) -> Self {
+    fn from_signer(signer: &SignerSeen) -> Self {
         Self {
             fingerprint: signer.fingerprint.clone(),
             principal: signer.principal.as_deref().map(printed_principal).unwrap_or_default(),

@@ -53,7 +53,7 @@ const IMAGES: [(&[u8], &str); 4] = [
 pub(super) struct LeftOut {
     /// Products, artifacts and saved states.
     pub(super) blobs: BTreeSet<Oid>,
-    kept: BTreeSet<Oid>,
+    included: BTreeSet<Oid>,
     sum: u64,
 }
 
@@ -83,13 +83,13 @@ impl LeftOut {
     }
 
     fn decide_one(&mut self, oid: Oid, size: u64, content: Content) {
-        if content == Content::All || self.blobs.contains(&oid) || self.kept.contains(&oid) {
+        if content == Content::All || self.blobs.contains(&oid) || self.included.contains(&oid) {
             return;
         }
         let fits = size <= SMALL && self.sum + size <= SMALL_SUM;
         if content == Content::Small && fits {
             self.sum += size;
-            self.kept.insert(oid);
+            self.included.insert(oid);
         } else {
             self.blobs.insert(oid);
         }
@@ -98,23 +98,23 @@ impl LeftOut {
 
 /// Returns a product for the page, with its content if the page carries it and it can be shown.
 pub(super) fn product(store: &Store, omitted: &BTreeSet<Oid>, name: &str, product: &Value) -> Value {
-    let mut shown = json!({ "name": name, "sha256": product["sha256"], "size": product["size"] });
+    let mut value = json!({ "name": name, "sha256": product["sha256"], "size": product["size"] });
     let oid: Option<Oid> = product["oid"].as_str().and_then(|oid| oid.parse().ok());
     let size = product["size"].as_u64().unwrap_or(u64::MAX);
     let Some(oid) = oid.filter(|oid| !omitted.contains(oid)) else {
-        shown["leftOut"] = true.into();
-        return shown;
+        value["leftOut"] = true.into();
+        return value;
     };
     let bytes = if size <= LARGEST_IMAGE { store.read_blob_of(oid, LARGEST_IMAGE).ok() } else { None };
-    let Some(bytes) = bytes else { return shown };
+    let Some(bytes) = bytes else { return value };
     let image = IMAGES.iter().find(|(start, _)| bytes.starts_with(start));
     match (image, std::str::from_utf8(&bytes)) {
-        (Some((_, kind)), _) => shown["image"] = data_url(kind, &bytes).into(),
+        (Some((_, kind)), _) => value["image"] = data_url(kind, &bytes).into(),
         _ if size > LARGEST_SHOWN || bytes.is_empty() => {}
-        (None, Ok(text)) if !text.contains('\0') => shown["text"] = text.into(),
-        (None, _) => shown["save"] = data_url("application/octet-stream", &bytes).into(),
+        (None, Ok(text)) if !text.contains('\0') => value["text"] = text.into(),
+        (None, _) => value["save"] = data_url("application/octet-stream", &bytes).into(),
     }
-    shown
+    value
 }
 
 fn data_url(kind: &str, bytes: &[u8]) -> String {

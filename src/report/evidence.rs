@@ -31,16 +31,15 @@ pub(super) fn bundle(
     left_out: &LeftOut,
     content: Content,
 ) -> Result<Evidence, program::Error> {
-    let is_read = |place: &Place, head: Oid| match place.kind {
+    let read = refs.iter().filter(|(place, oid)| match place.kind {
         place::Kind::Run | place::Kind::Thread => true,
-        place::Kind::Log => names_one(store, place, head, refs),
+        place::Kind::Log => names_one(store, place, **oid, refs),
         _ => false,
-    };
-    let read = refs.iter().filter(|(place, oid)| is_read(place, **oid));
-    let refs = &read.map(|(place, oid)| (place.clone(), *oid)).collect();
-    let Listed { lines, omitted } = objects(store, refs, left_out, content)?;
+    });
+    let chosen = &read.map(|(place, oid)| (place.clone(), *oid)).collect();
+    let Listed { lines, omitted } = objects(store, chosen, left_out, content)?;
     let omits = (!omitted.is_empty()).then_some(content);
-    let mut bundle = head(store, refs, omits).into_bytes();
+    let mut bundle = head(store, chosen, omits).into_bytes();
     let call = store.git().env("GIT_NO_LAZY_FETCH", "1").config("pack.threads=0");
     call.args(["pack-objects", "--stdout", "--quiet", "--delta-base-offset", "--no-reuse-delta", "--window=50"])
         .input(lines)
@@ -86,7 +85,6 @@ fn objects(
     let call = store.git().env("GIT_NO_LAZY_FETCH", "1");
     let lines = call.args(["rev-list", "--objects", "--missing=print", "--stdin"]).input(tips).run()?;
     let needed = if content == Content::All { BTreeSet::new() } else { needed(store, refs)? };
-    let is_blob = |oid| store.kind(oid).ok().flatten() == Some(Kind::Blob);
     let mut listed = Listed { lines: Vec::with_capacity(lines.len()), omitted: BTreeSet::new() };
     for line in lines.split_inclusive(|b| *b == b'\n') {
         let text = String::from_utf8_lossy(line);
@@ -95,7 +93,9 @@ fn objects(
         let Ok(oid) = word.trim_start_matches('?').parse::<Oid>() else { continue };
         let path = text.trim_end().split_once(' ').map_or("", |(_, path)| path);
         let is_content = content == Content::None && holds_content(path);
-        let is_left_out = (is_content || left_out.blobs.contains(&oid)) && is_blob(oid) && !needed.contains(&oid);
+        let is_left_out = (is_content || left_out.blobs.contains(&oid))
+            && (store.kind(oid).ok().flatten() == Some(Kind::Blob))
+            && !needed.contains(&oid);
         if is_missing || is_left_out {
             listed.omitted.insert(oid);
         } else {
@@ -113,7 +113,7 @@ fn needed(store: &Store, refs: &BTreeMap<Place, Oid>) -> Result<BTreeSet<Oid>, p
         if place.kind == place::Kind::Run {
             let links = chain::read_at(store, &place.below(REFS), *tip).map_or_else(|_| Vec::new(), |(_, links)| links);
             let files = links.iter().flat_map(|link| link.entry.event.files());
-            needed.extend(files.filter(|(path, _)| !holds_content(path)).map(|(_, named)| named.oid));
+            needed.extend(files.filter(|(path, _)| !holds_content(path)).map(|(_, product)| product.oid));
             continue;
         }
         let listed = store.git().args(["ls-tree", "-r", "-z", "--full-tree", &tip.to_string()]).run()?;
@@ -129,8 +129,8 @@ fn needed(store: &Store, refs: &BTreeMap<Place, Oid>) -> Result<BTreeSet<Oid>, p
 
 /// Returns true for the paths of contents, in the tree of an entry of a run or a thread.
 fn holds_content(path: &str) -> bool {
-    let is_inside = |folder| path.starts_with(folder);
-    matches!(path, "patch" | "state") || ["outputs/", "artifacts/", "worktree/"].into_iter().any(is_inside)
+    matches!(path, "patch" | "state")
+        || ["outputs/", "artifacts/", "worktree/"].into_iter().any(|folder| path.starts_with(folder))
 }
 
 struct Listed {

@@ -43,7 +43,7 @@ impl<'a> RunPage<'a> {
         let plan = blob(store, &view.state.submitted.plan);
         let items = plan["items"].as_array().cloned().unwrap_or_default().into_iter();
         let planned = items.map(|item| (words::plain(&item["id"]), item)).collect();
-        let timing = Timing::of(view, &AttemptShown::all(view));
+        let timing = Timing::measure(view, &AttemptShown::all(view));
         Self { store, view, omitted, timing, number, planned, entries }
     }
 
@@ -113,8 +113,8 @@ impl<'a> RunPage<'a> {
     }
 
     fn entries_of(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<Value> {
-        let wanted = self.entries.iter().filter(|entry| entry["kind"].as_str().is_some_and(&is_wanted));
-        wanted
+        let entries = self.entries.iter().filter(|entry| entry["kind"].as_str().is_some_and(&is_wanted));
+        entries
             .map(|entry| {
                 let mut row = item::step(entry);
                 row["item"] = entry["item"].clone();
@@ -182,7 +182,7 @@ impl<'a> RunPage<'a> {
 
     /// Returns the status for the page.
     pub(super) fn status(&self, at: ItemIndex) -> ItemStatus {
-        ItemStatus::of(&self.view.state, at)
+        ItemStatus::read(&self.view.state, at)
     }
 
     pub(super) fn has_details(&self, status: ItemStatus) -> bool {
@@ -195,13 +195,13 @@ impl<'a> RunPage<'a> {
         let id: &ItemId = &self.view.state.graph.item(at).id;
         match self.planned.get(id.as_str()) {
             Some(item) => item.clone(),
-            None => self.added(id).map_or(Value::Null, |named| blob(self.store, named)),
+            None => self.added(id).map_or(Value::Null, |product| blob(self.store, product)),
         }
     }
 
     /// Returns the manifest of the last attempt, or null if there was none.
     pub(super) fn manifest(&self, at: ItemIndex) -> Value {
-        self.view.state.items[at].manifest.as_ref().map_or(Value::Null, |named| blob(self.store, named))
+        self.view.state.items[at].manifest.as_ref().map_or(Value::Null, |product| blob(self.store, product))
     }
 
     /// Returns the definition of an item that an entry added.
@@ -214,8 +214,8 @@ impl<'a> RunPage<'a> {
 }
 
 /// Reads JSON that an entry names, or returns null.
-fn blob(store: &Store, named: &Product) -> Value {
-    let bytes = store.contains(named.oid).then(|| store.read_blob(named.oid).ok()).flatten();
+fn blob(store: &Store, product: &Product) -> Value {
+    let bytes = store.contains(product.oid).then(|| store.read_blob(product.oid).ok()).flatten();
     bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 

@@ -12,10 +12,9 @@ use crate::report::words::Facts;
 ///
 /// `entries` are those about the item, oldest first.
 pub(super) fn facts(page: &RunPage<'_>, at: ItemIndex, entries: &[&Value]) -> Value {
-    let last = |kind: &str| entries.iter().rev().find(|entry| entry["kind"] == kind).copied();
-    let (fired, ended) = (last("item.fired"), last("item.reconciled"));
+    let (fired, ended) = (last_entry("item.fired", entries), last_entry("item.reconciled", entries));
     let status = page.status(at);
-    let mut shown = json!({
+    let mut value = json!({
         "anchor": page.anchor(at),
         "id": page.id(at),
         "status": status.word(),
@@ -25,7 +24,7 @@ pub(super) fn facts(page: &RunPage<'_>, at: ItemIndex, entries: &[&Value]) -> Va
         "products": ended.map_or(0, |ended| ended["products"].as_object().map_or(0, serde_json::Map::len)),
     });
     if page.has_details(status) {
-        shown["details"] = json!({
+        value["details"] = json!({
             "facts": item_facts(page, at, fired, ended),
             "inputs": inputs(fired),
             "contents": products(page, ended),
@@ -33,7 +32,11 @@ pub(super) fn facts(page: &RunPage<'_>, at: ItemIndex, entries: &[&Value]) -> Va
             "entries": entries.iter().map(|entry| step(entry)).collect::<Vec<_>>(),
         });
     }
-    shown
+    value
+}
+
+fn last_entry<'e>(kind: &str, entries: &[&'e Value]) -> Option<&'e Value> {
+    entries.iter().rev().find(|entry| entry["kind"] == kind).copied()
 }
 
 fn item_facts(page: &RunPage<'_>, at: ItemIndex, fired: Option<&Value>, ended: Option<&Value>) -> Value {
@@ -64,18 +67,14 @@ fn item_facts(page: &RunPage<'_>, at: ItemIndex, fired: Option<&Value>, ended: O
 }
 
 fn add_manifest(facts: &mut Facts, manifest: &Value) {
-    let file = |file: &Value| match file["path"].as_str() {
-        Some(path) => format!("{path}, {}", words::digest_and_size(file)),
-        None => String::new(),
-    };
     let claims = &manifest["claims"];
     let version = words::plain(&claims["program"]["version"]);
-    let program = file(&claims["program"]);
+    let program = describe_file(&claims["program"]);
     facts.add_field("Command", manifest, "argv");
     facts.add_field("Setup", manifest, "setup");
     facts.add_field("Check", manifest, "verify");
     facts.add("Program", if version.is_empty() { program } else { format!("{program}, {version}") });
-    facts.add("Interpreter", file(&claims["interpreter"]));
+    facts.add("Interpreter", describe_file(&claims["interpreter"]));
     facts.add_field("Sandbox", claims, "sandbox");
     facts.add_field("Network", claims, "network");
     facts.add("Access", access(claims));
@@ -87,6 +86,13 @@ fn add_manifest(facts: &mut Facts, manifest: &Value) {
         "Environment",
         if names > 0 { format!("{names} variables, named in the manifest") } else { String::new() },
     );
+}
+
+fn describe_file(file: &Value) -> String {
+    match file["path"].as_str() {
+        Some(path) => format!("{path}, {}", words::digest_and_size(file)),
+        None => String::new(),
+    }
 }
 
 /// Describes what a worker could reach besides its worktree.
@@ -120,15 +126,18 @@ fn add_end(facts: &mut Facts, ended: &Value) {
 
 fn inputs(fired: Option<&Value>) -> Vec<Value> {
     let given = fired.and_then(|fired| fired["inputRefs"].as_object());
-    let row = |(key, input): (&String, &Value)| {
-        json!({
-            "key": key,
-            "from": words::plain(&input["from"]),
-            "product": words::plain(&input["select"]),
-            "sha256": input["ref"],
+    given
+        .into_iter()
+        .flatten()
+        .map(|(key, input)| {
+            json!({
+                "key": key,
+                "from": words::plain(&input["from"]),
+                "product": words::plain(&input["select"]),
+                "sha256": input["ref"],
+            })
         })
-    };
-    given.into_iter().flatten().map(row).collect()
+        .collect()
 }
 
 fn products(page: &RunPage<'_>, ended: Option<&Value>) -> Vec<Value> {

@@ -25,24 +25,24 @@ impl Repository {
         let gathered = self.gather(request.names)?;
         let omitted = BTreeSet::new();
         let mut sections = Vec::new();
-        for (number, shown) in self.shown_runs(request.names, gathered.store())?.iter().enumerate() {
-            let page = shown.view.as_ref().map(|view| RunPage::new(gathered.store(), view, &omitted, number));
-            sections.push(run_section(shown, page.as_ref()));
+        for (number, run) in self.shown_runs(request.names, gathered.store())?.iter().enumerate() {
+            let page = run.view.as_ref().map(|view| RunPage::new(gathered.store(), view, &omitted, number));
+            sections.push(run_section(run, page.as_ref()));
         }
         sections.extend(self.shown_threads(request.names, gathered.store())?.iter().map(thread_section));
         Ok(sections.join("\n"))
     }
 }
 
-fn run_section(shown: &ShownRun, page: Option<&RunPage<'_>>) -> String {
-    let report = &shown.report;
+fn run_section(run: &ShownRun, page: Option<&RunPage<'_>>) -> String {
+    let report = &run.report;
     let mark = match (report.intact, report.is_partial()) {
         (true, false) => "✓",
         (true, true) => "!",
         (false, _) => "✗",
     };
     let partial = if report.is_partial() { " PARTIAL" } else { "" };
-    let head = format!("## {mark} {}{partial}: {}\n\n", report.headline, code(shown.id.as_str()));
+    let head = format!("## {mark} {}{partial}: {}\n\n", report.headline, code(run.id.as_str()));
     let body = match page {
         Some(page) => {
             let picture = mermaid::write(&Outline::of_run(page.view), Some(&page.view.state));
@@ -51,30 +51,32 @@ fn run_section(shown: &ShownRun, page: Option<&RunPage<'_>>) -> String {
         }
         None => "The entries are not a legal history, so no items are shown.\n\n".to_owned(),
     };
-    let verify = format!("git handoff verify --signers FILE {}", quoted(shown.id.as_str()));
+    let verify = format!("git handoff verify --signers FILE {}", quoted(run.id.as_str()));
     format!("{head}{body}{}{}", checks(report.rows.iter()), signed(&report.signers, &verify))
 }
 
-fn thread_section(shown: &ShownThread) -> String {
-    let report = &shown.report;
+fn thread_section(thread: &ShownThread) -> String {
+    let report = &thread.report;
     let (mark, word) = if report.intact { ("✓", "INTACT") } else { ("✗", "NOT INTACT") };
-    let head = format!("## {mark} {word}: thread {}\n\n", code(shown.id.as_str()));
+    let head = format!("## {mark} {word}: thread {}\n\n", code(thread.id.as_str()));
     let count = format!("Entries: {}, checkpoints: {}.\n\n", report.entries, report.checkpoints);
-    let verify = format!("git handoff thread verify --signers FILE {}", quoted(shown.id.as_str()));
+    let verify = format!("git handoff thread verify --signers FILE {}", quoted(thread.id.as_str()));
     format!("{head}{count}{}{}", checks(report.rows.iter()), signed(&report.signers, &verify))
 }
 
 fn checks<'r>(rows: impl Iterator<Item = &'r Row>) -> String {
-    let line = |row: &Row| {
-        let mark = match row.state {
-            State::Ok => "✓",
-            State::Failed => "✗",
-            State::NotApplicable => "─",
-        };
-        format!("| {mark} {} | {} |\n", row.name, cell(&row.detail))
-    };
     let head = "| check | result |\n|---|---|\n".to_owned();
-    std::iter::once(head).chain(rows.map(line)).collect::<Vec<_>>().concat()
+    std::iter::once(head)
+        .chain(rows.map(|row| {
+            let mark = match row.state {
+                State::Ok => "✓",
+                State::Failed => "✗",
+                State::NotApplicable => "─",
+            };
+            format!("| {mark} {} | {} |\n", row.name, cell(&row.detail))
+        }))
+        .collect::<Vec<_>>()
+        .concat()
 }
 
 fn signed(signers: &[SignerSeen], verify: &str) -> String {

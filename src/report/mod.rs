@@ -88,8 +88,8 @@ struct ShownRun {
 
 impl ShownRun {
     fn claims(&self) -> RunClaims {
-        let picture = self.view.as_ref().map(Picture::of).unwrap_or_default();
-        RunClaims::of(&self.report, self.view.is_some(), picture)
+        let picture = self.view.as_ref().map(Picture::draw).unwrap_or_default();
+        RunClaims::from_report(&self.report, self.view.is_some(), picture)
     }
 }
 
@@ -113,7 +113,7 @@ impl Repository {
         let store = gathered.store();
         let (runs, threads) = (self.shown_runs(request.names, store)?, self.shown_threads(request.names, store)?);
         let mut left_out = LeftOut::default();
-        for view in runs.iter().filter_map(|shown| shown.view.as_ref()) {
+        for view in runs.iter().filter_map(|run| run.view.as_ref()) {
             left_out.decide(view, request.content);
         }
         threads.iter().for_each(|thread| left_out.decide_thread(&thread.links, request.content));
@@ -122,17 +122,17 @@ impl Repository {
             tool: concat!("git-handoff ", env!("CARGO_PKG_VERSION")),
             written: request.written,
             content: request.content.word(),
-            runs: runs.iter().map(|shown| (shown.id.as_str(), shown.claims())).collect(),
-            threads: threads.iter().map(|shown| (shown.id.as_str(), shown.found())).collect(),
+            runs: runs.iter().map(|run| (run.id.as_str(), run.claims())).collect(),
+            threads: threads.iter().map(|thread| (thread.id.as_str(), thread.found())).collect(),
         };
-        let run_facts = runs.iter().enumerate().map(|(number, shown)| {
-            let page = shown.view.as_ref().map(|view| RunPage::new(store, view, &evidence.omitted, number));
-            run_facts(number, shown, page.as_ref(), &claims.runs[shown.id.as_str()])
+        let run_facts = runs.iter().enumerate().map(|(number, run)| {
+            let page = run.view.as_ref().map(|view| RunPage::new(store, view, &evidence.omitted, number));
+            run_facts(number, run, page.as_ref(), &claims.runs[run.id.as_str()])
         });
         let mut facts = page_facts(&claims, &evidence.omitted);
         facts["runs"] = run_facts.collect();
         facts["threads"] =
-            threads.iter().enumerate().map(|(number, shown)| shown.facts(number, store, &evidence.omitted)).collect();
+            threads.iter().enumerate().map(|(number, thread)| thread.facts(number, store, &evidence.omitted)).collect();
         facts["evidence"] = base64(&evidence.bundle).into();
         Ok(template::fill(TEMPLATE, &facts).expect("the template's tags match"))
     }
@@ -147,18 +147,18 @@ impl Repository {
         }
         let local = [LOCAL.to_owned()];
         let request = VerifyRequest { anchors: &local, ..VerifyRequest::default() };
-        let mut shown: Vec<ShownRun> = Vec::new();
+        let mut found_runs: Vec<ShownRun> = Vec::new();
         for report in self.verification(request, &mut |_| ())?.found(&runs)?.reports() {
             let report = report?;
             let id = RunId::parse(&report.run).map_err(|_| Error::Unnamed(report.run.clone()))?;
             // After a finding in the chain or the plan, later entries have no defined meaning.
             let is_judged = !report.finding.is_some_and(First::precedes_content);
             let view = view(store, &id, &format::run_ref(&id)).ok().flatten().filter(|_| is_judged);
-            shown.push(ShownRun { report, view, id });
+            found_runs.push(ShownRun { report, view, id });
         }
-        shown.sort_by(|a, b| a.id.cmp(&b.id));
-        shown.dedup_by(|a, b| a.id == b.id);
-        Ok(shown)
+        found_runs.sort_by(|a, b| a.id.cmp(&b.id));
+        found_runs.dedup_by(|a, b| a.id == b.id);
+        Ok(found_runs)
     }
 
     /// Verifies and reads the named threads, in the order of their ids.
@@ -170,24 +170,24 @@ impl Repository {
             }
         }
         let verified = self.verify_threads(Which::Named(&threads), &Trust::default(), &mut |_| ())?;
-        let mut shown: Vec<ShownThread> = Vec::new();
+        let mut found_threads: Vec<ShownThread> = Vec::new();
         for report in verified.reports() {
             let report = report?;
             let id = report.thread.clone();
             let links = chain::read(store, &format::thread_ref(&id)).ok().flatten().map(|(_, links)| links);
-            shown.push(ShownThread { id, report, links: links.unwrap_or_default() });
+            found_threads.push(ShownThread { id, report, links: links.unwrap_or_default() });
         }
-        shown.sort_by(|a, b| a.id.cmp(&b.id));
-        shown.dedup_by(|a, b| a.id == b.id);
-        Ok(shown)
+        found_threads.sort_by(|a, b| a.id.cmp(&b.id));
+        found_threads.dedup_by(|a, b| a.id == b.id);
+        Ok(found_threads)
     }
 }
 
-fn run_facts(number: usize, shown: &ShownRun, page: Option<&RunPage<'_>>, claims: &RunClaims) -> Value {
+fn run_facts(number: usize, run: &ShownRun, page: Option<&RunPage<'_>>, claims: &RunClaims) -> Value {
     let anchor = format!("r{number}");
     let mut facts = match page {
         Some(page) => page.facts(&claims.picture),
-        None => json!({ "anchor": anchor, "run": shown.id, "outcome": "unreadable", "isUnreadable": true }),
+        None => json!({ "anchor": anchor, "run": run.id, "outcome": "unreadable", "isUnreadable": true }),
     };
     facts["claims"] = claims.found.facts(&anchor);
     facts

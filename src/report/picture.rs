@@ -37,13 +37,17 @@ pub(super) struct Picture {
 
 impl Picture {
     /// Places the items of a run.
-    pub(super) fn of(view: &View) -> Self {
+    pub(super) fn draw(view: &View) -> Self {
         let placed = graph::Picture::new(&Outline::of_run(view), graph::BOXES);
-        let members = |node: &graph::Node| node.members.iter().map(|at| at.get()).collect();
-        let boxes = placed
-            .boxes
-            .iter()
-            .map(|node| Placed(node.x.into(), node.y.into(), node.width.into(), node.height.into(), members(node)));
+        let boxes = placed.boxes.iter().map(|node| {
+            Placed(
+                node.x.into(),
+                node.y.into(),
+                node.width.into(),
+                node.height.into(),
+                node.members.iter().map(|at| at.get()).collect(),
+            )
+        });
         let edges =
             placed.edges.iter().map(|edge| Drawn(edge.from, edge.to, edge.bend.map(|(x, y)| (x.into(), y.into()))));
         Self {
@@ -73,7 +77,7 @@ fn drawn(page: &RunPage<'_>, indices: &[ItemIndex], placed: &Placed, number: usi
     let worst = counts.keys().next().copied().unwrap_or(ItemStatus::Pending);
     let words: Vec<String> = counts.iter().map(|(status, count)| format!("{count} {}", status.word())).collect();
     let ids: Vec<&str> = members.iter().map(|at| page.id(*at)).collect();
-    let (shown, name, title) = match ids.as_slice() {
+    let (caption, name, title) = match ids.as_slice() {
         [id] => (label(id), (*id).to_owned(), worst.word().to_owned()),
         ids => (label(&format!("{}… {}", prefix(ids), ids.len())), prefix(ids) + "…", words.join(", ")),
     };
@@ -90,7 +94,7 @@ fn drawn(page: &RunPage<'_>, indices: &[ItemIndex], placed: &Placed, number: usi
     };
     json!({
         "x": x, "y": y, "width": width, "height": height, "textX": x + 10, "textY": y + height / 2 + 5,
-        "label": format!("{} {shown}", standing.mark()),
+        "label": format!("{} {caption}", standing.mark()),
         "name": name,
         "title": title,
         "anchor": anchor,
@@ -120,7 +124,10 @@ pub(super) fn label(id: &str) -> String {
 /// Returns the longest common beginning of the ids.
 fn prefix(ids: &[&str]) -> String {
     let Some((first, rest)) = ids.split_first() else { return String::new() };
-    let common = |other: &&str| first.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
-    let length = rest.iter().map(common).min().unwrap_or(0);
+    let length = rest
+        .iter()
+        .map(|other| first.chars().zip(other.chars()).take_while(|(a, b)| a == b).count())
+        .min()
+        .unwrap_or(0);
     first.chars().take(length).collect()
 }

@@ -69,20 +69,20 @@ fn write(parts: &[Part<'_>], stack: &mut Vec<&Value>, filled: &mut String) {
                 Some(Value::Number(number)) => filled.push_str(&number.to_string()),
                 _ => {}
             },
-            Part::Section { name, inverted, parts } => {
+            Part::Section { name, inverted, parts: inner } => {
                 let value = look_up(stack, name);
                 match value.filter(|value| is_shown(value)) {
-                    None if *inverted => write(parts, stack, filled),
+                    None if *inverted => write(inner, stack, filled),
                     Some(Value::Array(elements)) if !inverted => {
                         for element in elements {
                             stack.push(element);
-                            write(parts, stack, filled);
+                            write(inner, stack, filled);
                             stack.pop();
                         }
                     }
                     Some(value) if !inverted => {
                         stack.push(value);
-                        write(parts, stack, filled);
+                        write(inner, stack, filled);
                         stack.pop();
                     }
                     _ => {}

@@ -48,7 +48,7 @@ struct Attempt {
 }
 
 impl Timing {
-    pub(super) fn of(view: &View, attempts: &[AttemptShown<'_>]) -> Self {
+    pub(super) fn measure(view: &View, attempts: &[AttemptShown<'_>]) -> Self {
         let begin = view.links[0].entry.at.millis();
         let end = view.links[view.links.len() - 1].entry.at.millis();
         let mut items = view.state.items.map(|_| ItemTiming { since: begin, attempts: Vec::new() });
@@ -59,14 +59,14 @@ impl Timing {
                 }
             }
         }
-        for shown in attempts {
-            let Some(position) = view.state.graph.position(shown.item) else { continue };
+        for attempt in attempts {
+            let Some(position) = view.state.graph.position(attempt.item) else { continue };
             items[position].attempts.push(Attempt {
-                number: shown.attempt,
-                actor: shown.actor.to_owned(),
-                begin: shown.started_at.millis(),
-                end: shown.ended_at.map(Moment::millis),
-                is_failed: shown.ended_at.is_some() && shown.status != "done",
+                number: attempt.attempt,
+                actor: attempt.actor.to_owned(),
+                begin: attempt.started_at.millis(),
+                end: attempt.ended_at.map(Moment::millis),
+                is_failed: attempt.ended_at.is_some() && attempt.status != "done",
             });
         }
         // A seal may follow much later, and would squeeze everything else.

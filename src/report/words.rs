@@ -91,19 +91,25 @@ pub(super) fn exit(value: &Value) -> String {
 
 /// Formats the driver that dispatches an attempt, or from which it was taken; empty for others.
 fn driver(entry: &Value) -> String {
-    let id = |field: &str| entry[field].as_str().map(|id| id.chars().take(8).collect::<String>());
-    let Some(driver) = id("driver") else { return String::new() };
+    let Some(driver) = short_id("driver", entry) else { return String::new() };
     if let Some(because) = entry["because"].as_str() {
-        let by = id("taker").map(|taker| format!(" by {taker}")).unwrap_or_default();
+        let by = short_id("taker", entry).map(|taker| format!(" by {taker}")).unwrap_or_default();
         return format!("taken from {driver}{by}: {because}");
     }
     if entry["kind"] != "item.fired" {
         return String::new();
     }
-    let short = |name: &str| entry["claims"][name].as_str().filter(|text| text.len() <= MAX_TEXT);
-    let host = short("host").map(|host| format!(" on {host}")).unwrap_or_default();
-    let job = short("job").map(|job| format!(", job {job}")).unwrap_or_default();
+    let host = short_claim("host", entry).map(|host| format!(" on {host}")).unwrap_or_default();
+    let job = short_claim("job", entry).map(|job| format!(", job {job}")).unwrap_or_default();
     format!("driver {driver}{host}{job}")
+}
+
+fn short_claim<'e>(name: &str, entry: &'e Value) -> Option<&'e str> {
+    entry["claims"][name].as_str().filter(|text| text.len() <= MAX_TEXT)
+}
+
+fn short_id(field: &str, entry: &Value) -> Option<String> {
+    entry[field].as_str().map(|id| id.chars().take(8).collect::<String>())
 }
 
 /// Says that a check judged changes of protected files, or decided while nothing was protected.

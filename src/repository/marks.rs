@@ -27,12 +27,12 @@ struct Kept {
 /// Returns the mark of a run or thread, or `None` if this version left none.
 pub(crate) fn read(store: &Store, folder: &str, name: &str) -> Option<Mark> {
     let path = private_files::path(store, folder, name);
-    let kept: Kept = serde_json::from_slice(&private_files::read(&path, LARGEST).ok()?).ok()?;
-    (kept.tool == format::TOOL).then_some(Mark { commit: kept.commit, key: kept.key })
+    let mark: Kept = serde_json::from_slice(&private_files::read(&path, LARGEST).ok()?).ok()?;
+    (mark.tool == format::TOOL).then_some(Mark { commit: mark.commit, key: mark.key })
 }
 
 /// Replaces the mark of a run or thread.
 pub(crate) fn keep(store: &Store, folder: &str, name: &str, mark: Mark) -> std::io::Result<()> {
-    let kept = Kept { tool: format::TOOL.to_owned(), key: mark.key, commit: mark.commit };
-    private_files::put(store, folder, name, &format::canonical(&kept))
+    let record = Kept { tool: format::TOOL.to_owned(), key: mark.key, commit: mark.commit };
+    private_files::put(store, folder, name, &format::canonical(&record))
 }

@@ -9,7 +9,7 @@ pub mod key;
 pub(crate) mod marks;
 mod notes;
 pub mod pipelines;
-pub mod shown;
+pub mod remote_record;
 pub mod trust;
 
 pub use trust::Trust;
@@ -128,14 +128,14 @@ pub struct Repository {
     /// The temporary repository, if the directory is not in one.
     outside: Option<ScratchRepo>,
     /// Keeps saved objects from being pruned before a ref names them.
-    kept: Mutex<KeepGuard>,
+    guard: Mutex<KeepGuard>,
 }
 
 impl Repository {
     /// Opens the repository that contains the directory.
     pub fn open(environment: Environment) -> Result<Self, AnyError> {
         let store = Store::discover(&environment.directory)?;
-        Self::of(store, None, environment)
+        Self::from_store(store, None, environment)
     }
 
     /// Opens it, or an empty temporary one to read the user's own configuration.
@@ -143,13 +143,13 @@ impl Repository {
         match Store::discover(&environment.directory) {
             Err(store::Error::Nowhere(_) | store::Error::Open(..)) => {
                 let scratch = ScratchRepo::new("sha1")?;
-                Self::of(scratch.store().clone(), Some(scratch), environment)
+                Self::from_store(scratch.store().clone(), Some(scratch), environment)
             }
-            found => Self::of(found?, None, environment),
+            found => Self::from_store(found?, None, environment),
         }
     }
 
-    fn of(store: Store, outside: Option<ScratchRepo>, environment: Environment) -> Result<Self, AnyError> {
+    fn from_store(store: Store, outside: Option<ScratchRepo>, environment: Environment) -> Result<Self, AnyError> {
         let config = Config::read(&store)?;
         Ok(Self::assemble(store, config, environment, outside))
     }
@@ -162,7 +162,7 @@ impl Repository {
 
     fn assemble(store: Store, config: Config, environment: Environment, outside: Option<ScratchRepo>) -> Self {
         let (store, config) = (store.with_durability(config.durability), Arc::new(config));
-        Self { store, config, environment, offline: false, notes: Mutex::default(), outside, kept: Mutex::default() }
+        Self { store, config, environment, offline: false, notes: Mutex::default(), outside, guard: Mutex::default() }
     }
 
     /// Returns true if the directory is not in a repository.
@@ -172,11 +172,14 @@ impl Repository {
 
     /// Returns the actor: the given one, else `HANDOFF_ACTOR`, else the user.
     pub fn actor(&self) -> Result<String, AnyError> {
-        let named = self.environment.actor.clone().or_else(|| self.environment.variable(ACTOR));
-        let actor = named.unwrap_or_else(|| {
+        let configured = self.environment.actor.clone().or_else(|| self.environment.variable(ACTOR));
+        let actor = configured.unwrap_or_else(|| {
             let name = self.config.user_name.clone();
-            let login = || self.environment.variable("LOGNAME").or_else(|| self.environment.variable("USER"));
-            format!("human:{}", name.or_else(login).unwrap_or_else(|| "unknown".into()))
+            format!(
+                "human:{}",
+                name.or_else(|| self.environment.variable("LOGNAME").or_else(|| self.environment.variable("USER")))
+                    .unwrap_or_else(|| "unknown".into())
+            )
         });
         if actor.trim().is_empty() || actor.len() > MAX_ACTOR {
             return Err(Error::Actor.into());
@@ -235,7 +238,7 @@ impl Repository {
     pub fn reach(&self) -> Reach {
         let allowed = self.environment.variables.get(PROTOCOL_VARIABLE).map(|list| list.to_string_lossy().into_owned());
         let is_allowed =
-            |name: &&str| allowed.as_ref().is_none_or(|list| list.split(':').any(|allowed| allowed == *name));
+            |name: &&str| allowed.as_ref().is_none_or(|list| list.split(':').any(|protocol| protocol == *name));
         let protocols: Vec<&str> = PROTOCOLS.into_iter().filter(is_allowed).collect();
         let refused =
             self.environment.variable("GIT_TERMINAL_PROMPT").is_some_and(|value| value == "0" || value == "false");
@@ -247,7 +250,7 @@ impl Repository {
             within: None,
             idle: None,
             unless: None,
-            apart: None,
+            isolated_config: None,
         }
     }
 
@@ -290,14 +293,15 @@ impl Repository {
 
     /// Stores a file and keeps it for the life of this value; `name` names it in messages.
     pub fn save(&self, name: &Path, file: File) -> Result<Product, AnyError> {
-        let shown = name.display().to_string();
-        let check = |file: &mut File| Ok(self.gate().check_reader(&shown, file).map_err(save::Error::Read)??);
-        let saved = save::save(&self.store, file, self.config.max_product_size, check);
-        let (product, kept) = saved.map_err(|error: AnyError| match error.downcast() {
+        let display = name.display().to_string();
+        let saved = save::save(&self.store, file, self.config.max_product_size, |file| {
+            Ok(self.gate().check_reader(&display, file).map_err(save::Error::Read)??)
+        });
+        let (product, guard) = saved.map_err(|error: AnyError| match error.downcast() {
             Ok(source) => Error::Saved { name: name.to_owned(), source }.into(),
             Err(other) => other,
         })?;
-        self.keep(kept);
+        self.keep(guard);
         Ok(product)
     }
 
@@ -315,8 +319,8 @@ impl Repository {
     }
 
     /// Keeps objects for the life of this value.
-    pub fn keep(&self, kept: KeepGuard) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).join(kept);
+    pub fn keep(&self, guard: KeepGuard) {
+        self.guard.lock().unwrap_or_else(PoisonError::into_inner).join(guard);
     }
 
     /// Returns the registered schemas. Each file is read on first use.
@@ -340,13 +344,17 @@ impl Repository {
         for (name, registration) in registrations {
             let (path, place) = (self.below_top(&registration.path), registration.place());
             let file = place.file.clone();
-            let read = move || {
-                let bytes = read_up_to(&path, MAX_PLAN_BYTES as u64)
-                    .map_err(|e| format!("could not be read from {file}: {e}"))?;
-                let value = json::lenient(json::unmarked(&bytes)).map_err(|e| format!("in {file} is not JSON: {e}"))?;
-                take(value).map_err(|why| format!("in {file} is none: {why}"))
-            };
-            all.add(name.clone(), place, Box::new(read));
+            all.add(
+                name.clone(),
+                place,
+                Box::new(move || {
+                    let bytes = read_up_to(&path, MAX_PLAN_BYTES as u64)
+                        .map_err(|e| format!("could not be read from {file}: {e}"))?;
+                    let value =
+                        json::lenient(json::unmarked(&bytes)).map_err(|e| format!("in {file} is not JSON: {e}"))?;
+                    take(value).map_err(|why| format!("in {file} is none: {why}"))
+                }),
+            );
         }
         all
     }
@@ -354,8 +362,12 @@ impl Repository {
     /// Reads a queue's file of rules.
     fn queue_rules(&self, queue: &str, path: &Path) -> Result<Vec<u8>, AnyError> {
         let read = read_up_to(&self.below_top(path), MAX_PLAN_BYTES as u64);
-        let unreadable = |source| Error::Rules { queue: queue.to_owned(), path: path.to_owned(), source };
-        Ok(json::unmarked(&read.map_err(unreadable)?).to_vec())
+        Ok(json::unmarked(&read.map_err(|source| Error::Rules {
+            queue: queue.to_owned(),
+            path: path.to_owned(),
+            source,
+        })?)
+        .to_vec())
     }
 
     /// Resolves a path from a setting; a relative one starts from the top of the work tree.

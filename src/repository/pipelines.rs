@@ -105,14 +105,16 @@ impl Repository {
     pub fn pipelines(&self) -> Pipelines {
         let mut known = Registered::default();
         for (id, registration) in &self.config.pipelines {
-            let (path, place, wanted) = (self.below_top(&registration.path), registration.place(), id.clone());
+            let (path, place, expected_id) = (self.below_top(&registration.path), registration.place(), id.clone());
             let file = place.file.clone();
-            let read = move || {
-                let spec = read(&path, &file)?;
-                let other = || format!("is another in {file}: {:?}", spec.id);
-                if spec.id == wanted { Ok(spec) } else { Err(other()) }
-            };
-            known.add(id.clone(), place, Box::new(read));
+            known.add(
+                id.clone(),
+                place,
+                Box::new(move || {
+                    let spec = read(&path, &file)?;
+                    if spec.id == expected_id { Ok(spec) } else { Err(format!("is another in {file}: {:?}", spec.id)) }
+                }),
+            );
         }
         Pipelines { known, stored: self.stored_pipelines(), ..Pipelines::default() }
     }
@@ -127,12 +129,15 @@ impl Repository {
             let Some(digest) = digest.and_then(|hex| format!("sha256:{hex}").parse::<Digest>().ok()) else { continue };
             let path = entry.path();
             let place = RegisteredBy { file: path.display().to_string(), ..RegisteredBy::default() };
-            let read = move || {
-                let file = path.display().to_string();
-                let spec = read(&path, &file)?;
-                if spec.digest() == digest { Ok(spec) } else { Err(format!("in {file} was changed")) }
-            };
-            stored.add(digest, place, Box::new(read));
+            stored.add(
+                digest,
+                place,
+                Box::new(move || {
+                    let file = path.display().to_string();
+                    let spec = read(&path, &file)?;
+                    if spec.digest() == digest { Ok(spec) } else { Err(format!("in {file} was changed")) }
+                }),
+            );
         }
         stored
     }
@@ -166,21 +171,31 @@ impl Repository {
     /// Lists the pipelines that plans can refer to, including unusable ones.
     pub fn list_pipelines(&self) -> PipelineList {
         let all = self.pipelines().known;
-        let listed = |id: &String| {
-            let file = all.place(id).map(|place| place.file.clone()).unwrap_or_default();
-            let plain =
-                PipelineListed { id: id.clone(), hash: None, pinned: None, blocks: Vec::new(), file, problem: None };
-            match all.get(id)? {
-                Ok(spec) => Some(PipelineListed {
-                    hash: Some(spec.digest()),
-                    pinned: Some(spec.pinned()),
-                    blocks: in_words(spec),
-                    ..plain
-                }),
-                Err(why) => Some(PipelineListed { problem: Some(why.to_string()), ..plain }),
-            }
-        };
-        PipelineList { pipelines: all.names().filter_map(listed).collect() }
+        PipelineList {
+            pipelines: all
+                .names()
+                .filter_map(|id| {
+                    let file = all.place(id).map(|place| place.file.clone()).unwrap_or_default();
+                    let plain = PipelineListed {
+                        id: id.clone(),
+                        hash: None,
+                        pinned: None,
+                        blocks: Vec::new(),
+                        file,
+                        problem: None,
+                    };
+                    match all.get(id)? {
+                        Ok(spec) => Some(PipelineListed {
+                            hash: Some(spec.digest()),
+                            pinned: Some(spec.pinned()),
+                            blocks: in_words(spec),
+                            ..plain
+                        }),
+                        Err(why) => Some(PipelineListed { problem: Some(why.to_string()), ..plain }),
+                    }
+                })
+                .collect(),
+        }
     }
 
     /// Shows the pipeline with an id, a digest, or both.
@@ -191,9 +206,11 @@ impl Repository {
             None => all.find(name)?,
             Some(digest) => {
                 let registered = all.known.names().filter_map(|id| all.known.get(id)?.ok());
-                let stored = || all.stored.get(&digest).and_then(Result::ok);
                 let mut found = registered.filter(|spec| spec.digest() == digest);
-                found.next().or_else(stored).ok_or_else(|| Unusable::Unknown(name.to_owned()))?
+                found
+                    .next()
+                    .or_else(|| all.stored.get(&digest).and_then(Result::ok))
+                    .ok_or_else(|| Unusable::Unknown(name.to_owned()))?
             }
         };
         let registered = all.known.get(&spec.id).and_then(Result::ok).is_some_and(|now| now.digest() == spec.digest());

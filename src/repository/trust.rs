@@ -31,10 +31,10 @@ impl Repository {
     /// Returns the keys that the verifier knows, from the given files or the configuration.
     ///
     /// Calls `warn` for an ignored file.
-    pub fn options(&self, wanted: &Trust<'_>, warn: &mut dyn FnMut(&str)) -> Result<Options, Error> {
+    pub fn options(&self, requested: &Trust<'_>, warn: &mut dyn FnMut(&str)) -> Result<Options, Error> {
         let config = &self.config;
         let configured = |key: &str, path: Option<&Path>| path.map(|path| self.outside_of(key, path)).transpose();
-        let strict_file = match wanted.signers {
+        let strict_file = match requested.signers {
             Some(path) => Some(path.to_owned()),
             None => configured("handoff.signers", config.signers.as_deref())?,
         };
@@ -50,25 +50,24 @@ impl Repository {
                 Err(inside) => warn(&format!("{inside}; it is ignored")),
             }
         }
-        let bad = |path: &Path, why: String| Error::Bad { path: path.to_owned(), why };
         let signers = match &file {
             Some(path) => {
                 let parsed = Signers::parse(&text(path)?, &(self.environment.zone)());
-                let parsed = parsed.map_err(|e| bad(path, e.to_string()))?;
+                let parsed = parsed.map_err(|e| bad_file(path, e.to_string()))?;
                 parsed.skipped().iter().for_each(|line| warn(&format!("{}: {line}; it is skipped", path.display())));
                 Some(parsed)
             }
             None => None,
         };
-        let revoked_file = match wanted.revoked {
+        let revoked_file = match requested.revoked {
             Some(path) => Some(path.to_owned()),
             None => configured("handoff.revoked", config.revoked.as_deref())?,
         };
         let revoked = match &revoked_file {
-            Some(path) => revoked(&text(path)?).map_err(|e| bad(path, e.to_string()))?,
+            Some(path) => revoked(&text(path)?).map_err(|e| bad_file(path, e.to_string()))?,
             None => Revoked::new(),
         };
-        let signer = wanted.signer.map(|text| sign::public_fingerprint(text).unwrap_or_else(|_| text.to_owned()));
+        let signer = requested.signer.map(|text| sign::public_fingerprint(text).unwrap_or_else(|_| text.to_owned()));
         if signer.as_ref().is_some_and(|signer| !is_fingerprint(signer)) && signers.is_none() {
             return Err(Error::NoSigners);
         }
@@ -76,7 +75,7 @@ impl Repository {
             own_key: self.own_fingerprint(),
             signers,
             signer,
-            strict_signers: strict_file.is_some() || wanted.require,
+            strict_signers: strict_file.is_some() || requested.require,
             revoked,
             now: Some(self.now()),
             ..Options::default()
@@ -97,6 +96,10 @@ impl Repository {
         }
         Ok(path)
     }
+}
+
+fn bad_file(path: &Path, why: String) -> Error {
+    Error::Bad { path: path.to_owned(), why }
 }
 
 fn text(path: &Path) -> Result<String, Error> {

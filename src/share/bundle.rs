@@ -71,7 +71,8 @@ impl Gathered {
             }
             let fetched = if folder == REFS { Vec::new() } else { refs::list(store, folder)? };
             for (name, oid) in fetched {
-                let log = name.strip_prefix(folder).and_then(Place::parse).filter(|place| place.kind == Kind::Log);
+                let log =
+                    name.strip_prefix(folder).and_then(Place::parse).filter(|candidate| candidate.kind == Kind::Log);
                 if let Some(log) = log
                     && put.insert(log.clone(), oid).is_some_and(|other| other != oid)
                 {

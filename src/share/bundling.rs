@@ -23,9 +23,9 @@ use crate::thread::own_threads;
 use crate::thread::target::ThreadTarget;
 
 use super::bundle::Gathered;
-use super::outbound::{self, Outbound};
 use super::protected_files::ProtectedFiles;
-use super::{bundle, wanted};
+use super::push_logs::{self, Outbound};
+use super::{bundle, push_refs};
 
 /// The content of a written bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,9 +63,8 @@ impl Repository {
         let logs = self.logs_of(&chains, request.names.is_none())?;
         let protected = if request.protected { self.protected_files(&chains)? } else { Vec::new() };
         bundle::write(&self.store, &chains, &logs.heads, &protected, out)?;
-        let of = |kind: Kind| chains.iter().filter(|(place, _)| place.kind == kind).count();
         let files = protected.iter().map(ProtectedFiles::count).sum();
-        Ok(Bundled { runs: of(Kind::Run), threads: of(Kind::Thread), files })
+        Ok(Bundled { runs: count_kind(Kind::Run, &chains), threads: count_kind(Kind::Thread, &chains), files })
     }
 
     /// Returns the protected files of each run that has any, once for each run.
@@ -94,11 +93,11 @@ impl Repository {
     /// others. A new log gets no ref here, so that bundles leave none.
     fn logs_of(&self, chains: &[(Place, String)], all: bool) -> Result<BundledLogs, AnyError> {
         let own = chains.iter().filter(|(place, reference)| *reference == place.below(format::REFS));
-        let handed: BTreeSet<Subject> = own.filter_map(|(place, _)| outbound::subject_of(place)).collect();
+        let handed: BTreeSet<Subject> = own.filter_map(|(place, _)| push_logs::subject_of(place)).collect();
         if handed.is_empty() {
             return Ok(BundledLogs::default());
         }
-        let (writer, here) = (self.log_writer()?, wanted::here(&self.store)?);
+        let (writer, here) = (self.log_writer()?, push_refs::list_local(&self.store)?);
         // Where nothing can be written, the logs go along as they are.
         let writer = writer.filter(|_| find_unwritable(&self.store).is_none());
         let handed = (!all).then_some(handed);
@@ -110,18 +109,25 @@ impl Repository {
         Ok(retry::run(|| {
             let mut logs = outbound.logs()?;
             let heads = std::mem::take(&mut logs.heads);
-            logs.publish_known(store).map(|kept| BundledLogs { heads, _kept: kept })
+            logs.publish_known(store).map(|extension| BundledLogs { heads, _kept: extension })
         })?)
     }
 
     /// Writes a bundle file. An existing file is replaced atomically.
     pub fn bundle_into(&self, request: BundleRequest<'_>, path: &Path) -> Result<Bundled, AnyError> {
-        let failed = |source: io::Error| Error::File { path: path.to_owned(), source };
-        let mut file = NewFile::beside(path).map_err(failed)?;
+        let mut file = NewFile::next_to(path).map_err(file_error(path))?;
         let bundled = self.bundle(request, file.as_write())?;
-        file.place().map_err(failed)?;
+        file.place().map_err(file_error(path))?;
         Ok(bundled)
     }
+}
+
+fn file_error(path: &Path) -> impl Fn(io::Error) -> Error {
+    move |source: io::Error| Error::File { path: path.to_owned(), source }
+}
+
+fn count_kind(kind: Kind, chains: &[(Place, String)]) -> usize {
+    chains.iter().filter(|(place, _)| place.kind == kind).count()
 }
 
 /// Returns what to write, each with its ref. A name that a run and a thread share means both.

@@ -75,18 +75,18 @@ pub(super) fn looked_into(store: &Store, head: Oid) -> Vec<Oid> {
     let Some(Event::RunSubmitted(submitted)) = links.first().map(|link| &link.entry.event) else {
         return Vec::new();
     };
-    let read = |named: &Product| store.read_blob(named.oid).ok();
+    let read = |product: &Product| store.read_blob(product.oid).ok();
     let own = read(&submitted.plan).and_then(|bytes| plan::parse(&bytes).ok()).map(|plan| plan.rules);
     let added = submitted.rules.as_ref().and_then(read).and_then(|bytes| plan::parse_rules(&bytes).ok());
     let rules: Vec<Rule> = own.into_iter().chain(added).flatten().collect();
     let conditions = rules.iter().flat_map(|rule| &rule.when.conditions);
     let paths: BTreeSet<String> = conditions.map(|condition| format::document_path(&condition.document)).collect();
-    let mut wanted = BTreeSet::new();
+    let mut blobs = BTreeSet::new();
     for link in links.iter().filter(|_| !paths.is_empty()) {
         let files = link.entry.event.files().into_iter();
-        wanted.extend(files.filter(|(path, _)| paths.contains(path)).map(|(_, named)| named.oid));
+        blobs.extend(files.filter(|(path, _)| paths.contains(path)).map(|(_, product)| product.oid));
     }
-    wanted.into_iter().filter(|blob| !store.contains(*blob)).collect()
+    blobs.into_iter().filter(|blob| !store.contains(*blob)).collect()
 }
 
 /// Parses the tree from the bytes of a commit.
@@ -110,13 +110,13 @@ struct Walk {
     repo: gix::Repository,
     search: Search,
     /// Visited trees and blobs.
-    seen: HashSet,
-    wanted: Vec<Oid>,
+    visited: HashSet,
+    blobs: Vec<Oid>,
 }
 
 impl Walk {
     fn new(store: &Store, search: Search) -> Self {
-        Self { repo: history::reader(store), search, seen: HashSet::default(), wanted: Vec::new() }
+        Self { repo: history::reader(store), search, visited: HashSet::default(), blobs: Vec::new() }
     }
 
     /// Looks for the bytes that an entry of a run names. Ignores what is no entry, and names of
@@ -129,8 +129,8 @@ impl Walk {
         }
         let files = decoded.entry.event.files().into_iter();
         let needed = files.filter(|(path, _)| content || files::most_bytes(path).is_some());
-        let oids = needed.map(|(_, named)| named.oid).filter(|oid| oid.0.kind() == format);
-        self.wanted.extend(oids.filter(|oid| self.seen.insert(oid.0)));
+        let oids = needed.map(|(_, product)| product.oid).filter(|oid| oid.0.kind() == format);
+        self.blobs.extend(oids.filter(|oid| self.visited.insert(oid.0)));
         Ok(())
     }
 
@@ -145,7 +145,7 @@ impl Walk {
     fn tree(&mut self, root: Oid, is_deep: bool) -> Result<(), store::Error> {
         let mut folders = vec![(root, 0)];
         while let Some((oid, depth)) = folders.pop() {
-            if depth > DEEPEST || !self.seen.insert(oid.0) {
+            if depth > DEEPEST || !self.visited.insert(oid.0) {
                 continue;
             }
             let bytes = self.read(oid)?;
@@ -155,9 +155,9 @@ impl Walk {
                 let below = Oid(entry.oid.to_owned());
                 if entry.mode.is_tree() {
                     folders.extend(is_deep.then_some((below, depth + 1)));
-                } else if entry.mode.is_blob() && self.seen.insert(below.0) {
+                } else if entry.mode.is_blob() && self.visited.insert(below.0) {
                     match self.search {
-                        Search::Absent => self.wanted.push(below),
+                        Search::Absent => self.blobs.push(below),
                         Search::Large => bounded_read::within(&self.repo, below, bounds::BLOB)?,
                         Search::Folders => {}
                     }
@@ -173,8 +173,8 @@ impl Walk {
         // Objects that the walk read are known. Looking on the disk for each missing blob would
         // cost more than the whole walk.
         repo.objects.refresh_never();
-        self.wanted.retain(|blob| !repo.has_object(blob.0));
-        self.wanted.clone()
+        self.blobs.retain(|blob| !repo.has_object(blob.0));
+        self.blobs.clone()
     }
 
     fn read(&self, oid: Oid) -> Result<Vec<u8>, store::Error> {

@@ -17,11 +17,11 @@ use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::place::MOST_REFS;
-use crate::repository::shown::{Seen, Shown, Vanished};
+use crate::repository::remote_record::{RemoteRecord, RemoteState, Vanished};
 use crate::verify::Logs;
 
-use super::place::{goes_with_threads, is_asked, refuses, unknown};
-use super::{Kind, Place, Space, archived, bring, evidence, folded, stamps};
+use super::shared_refs::{goes_with_threads, is_asked, refuses, unknown};
+use super::{Kind, Place, Space, archived_runs, evidence, fetch_objects, shared_log, stamps};
 
 /// A fetch request.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub struct Request {
 
 impl Request {
     /// Returns the names, or `None` for all.
-    fn named(&self) -> Option<&[String]> {
+    fn selected_names(&self) -> Option<&[String]> {
         Some(self.names.as_slice()).filter(|names| !names.is_empty())
     }
 
@@ -53,7 +53,7 @@ impl Request {
 
 /// The result for one ref of the remote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Taken {
+pub struct FetchedRef {
     /// The kind and name.
     #[serde(flatten)]
     pub place: Place,
@@ -121,8 +121,7 @@ impl Status {
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Fetched {
     /// Every examined ref.
-    #[serde(rename = "refs")]
-    pub taken: Vec<Taken>,
+    pub refs: Vec<FetchedRef>,
     /// Names on the remote that are not valid.
     pub skipped: Vec<String>,
     /// The number of blobs fetched in addition.
@@ -141,58 +140,64 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     let folder = format::fetched_refs(&request.remote.name);
     let have: HashMap<String, Oid> = refs::list(store, &folder)?.into_iter().collect();
     let mut listing = Listing::read(store, reach, request)?;
-    let here = |place: &Place| have.contains_key(&place.below(&folder));
     let offered = || listing.places.iter().map(|(place, _)| place).filter(|place| request.takes(place));
     // A missing ref may be in an archive.
     let unshown = unknown(&request.names, &offered().collect::<Vec<_>>());
     if let Some(name) = unshown.filter(|_| offered().all(|place| place.kind != Kind::Archive)) {
         return Err(missed(store, request, name, &listing, &have)?.into());
     }
-    let wanted = listing.wanted(request, here, unshown.is_some())?;
-    let absent: BTreeSet<Oid> = wanted.values().flatten().copied().filter(|oid| !store.contains(*oid)).collect();
-    let mut kept = KeepGuard::default();
-    let unsound = bring::history(store, reach, request, absent.into_iter().collect(), &mut kept)?;
-    let sound = wanted.iter().filter(|(_, shown)| shown.len() == 1 && !unsound.contains_key(&shown[0]));
-    let sound = sound.map(|(place, shown)| (place.kind, shown[0]));
-    bring::trees(store, reach, request, sound, &mut kept)?;
+    let objects =
+        listing.select_objects(request, |place| have.contains_key(&place.below(&folder)), unshown.is_some())?;
+    let absent: BTreeSet<Oid> = objects.values().flatten().copied().filter(|oid| !store.contains(*oid)).collect();
+    let mut guard = KeepGuard::default();
+    let unsound = fetch_objects::history(store, reach, request, absent.into_iter().collect(), &mut guard)?;
+    let sound = objects.iter().filter(|(_, oids)| oids.len() == 1 && !unsound.contains_key(&oids[0]));
+    let sound = sound.map(|(place, oids)| (place.kind, oids[0]));
+    fetch_objects::trees(store, reach, request, sound, &mut guard)?;
     let mut fetched = Fetched { skipped: listing.skipped.clone(), ..Fetched::default() };
-    for (place, shown) in wanted {
+    for (place, oids) in objects {
         let reference = place.below(&folder);
         let old = have.get(&reference).copied();
-        let (new, status) = match shown[..] {
+        let (new, status) = match oids[..] {
             [new] if unsound.contains_key(&new) => (new, Status::Unsound(unsound[&new].clone())),
             [new] => (new, judge(store, &place, old, new)?),
-            _ => (shown[0], Status::Unsound("it is shown more than once, with different objects".into())),
+            _ => (oids[0], Status::Unsound("it is shown more than once, with different objects".into())),
         };
-        fetched.taken.push(Taken { place, reference, old, new, status });
+        fetched.refs.push(FetchedRef { place, reference, old, new, status });
     }
-    fetched.blobs = bring::evidence(store, reach, request, &fetched.taken, &mut kept)?;
+    fetched.blobs = fetch_objects::evidence(store, reach, request, &fetched.refs, &mut guard)?;
     let mut batch = store.batch();
-    fetched.taken.iter_mut().try_for_each(|taken| unite(store, taken, &mut batch))?;
-    kept.join(batch.keep()?);
+    fetched.refs.iter_mut().try_for_each(|fetched_ref| unite(store, fetched_ref, &mut batch))?;
+    guard.join(batch.keep()?);
     // The fetched refs become visible from here on.
-    for taken in &mut fetched.taken {
-        retry::run(|| show(store, taken, &mut kept))?;
+    for fetched_ref in &mut fetched.refs {
+        retry::run(|| show(store, fetched_ref, &mut guard))?;
     }
-    let shown: BTreeSet<Place> = listing.places.iter().map(|(place, _)| place.clone()).collect();
+    let listed_places: BTreeSet<Place> = listing.places.iter().map(|(place, _)| place.clone()).collect();
     // Only accepted objects count.
-    let held = archived::fetched(store, &folder, &shown)?;
-    let in_archives = held.iter().filter(|(place, _)| place.kind == Kind::Run);
-    in_archives.for_each(|(place, tip)| _ = listing.seen.listed.entry(place.clone()).or_insert(*tip));
-    fetched.archived = archived::give_way(store, &folder, &shown, &held)?;
-    listing.seen.folded = folded::give_way(store, &folder, &shown)?;
-    let known: Vec<&Place> = shown.iter().filter(|place| request.takes(place)).chain(held.keys()).collect();
+    let archived_refs = archived_runs::fetched(store, &folder, &listed_places)?;
+    let in_archives = archived_refs.iter().filter(|(place, _)| place.kind == Kind::Run);
+    in_archives.for_each(|(place, tip)| _ = listing.state.listed.entry(place.clone()).or_insert(*tip));
+    fetched.archived = archived_runs::give_way(store, &folder, &listed_places, &archived_refs)?;
+    listing.state.folded = shared_log::delete_folded(store, &folder, &listed_places)?;
+    let known: Vec<&Place> =
+        listed_places.iter().filter(|place| request.takes(place)).chain(archived_refs.keys()).collect();
     if let Some(name) = unknown(&request.names, &known) {
         return Err(missed(store, request, name, &listing, &have)?.into());
     }
-    let chains = fetched.taken.iter().filter(|taken| taken.place.kind.is_chain());
-    let (refused, taken): (Vec<_>, Vec<_>) = chains.partition(|taken| taken.status.is_refused());
-    let reason = |taken: &Taken| Some((taken.place.clone(), taken.status.refusal()?));
-    listing.seen.refused = refused.into_iter().filter_map(reason).collect();
-    let have = have.into_iter().chain(taken.into_iter().map(|taken| (taken.reference.clone(), taken.new))).collect();
-    let (seen, named) = compare_refs(store, request, &listing, &have)?;
-    seen.keep(store)?;
-    fetched.vanished = seen.vanished(store, &named)?;
+    let chains = fetched.refs.iter().filter(|fetched_ref| fetched_ref.place.kind.is_chain());
+    let (refused, accepted): (Vec<_>, Vec<_>) = chains.partition(|fetched_ref| fetched_ref.status.is_refused());
+    listing.state.refused = refused
+        .into_iter()
+        .filter_map(|fetched_ref| Some((fetched_ref.place.clone(), fetched_ref.status.refusal()?)))
+        .collect();
+    let have = have
+        .into_iter()
+        .chain(accepted.into_iter().map(|fetched_ref| (fetched_ref.reference.clone(), fetched_ref.new)))
+        .collect();
+    let (record, logged_places) = compare_refs(store, request, &listing, &have)?;
+    record.keep(store)?;
+    fetched.vanished = record.vanished(store, &logged_places)?;
     Ok(fetched)
 }
 
@@ -202,14 +207,14 @@ fn compare_refs(
     request: &Request,
     listing: &Listing,
     have: &HashMap<String, Oid>,
-) -> Result<(Shown, BTreeMap<Place, String>), AnyError> {
+) -> Result<(RemoteRecord, BTreeMap<Place, String>), AnyError> {
     let remote = &request.remote.name;
-    let named = Logs::fetched_from(store, remote)?.named(&format::fetched_refs(remote));
+    let logged_places = Logs::fetched_from(store, remote)?.recorded_places(&format::fetched_refs(remote));
     let fetched = have.iter().filter_map(|(name, tip)| Some((Place::fetched(name)?.1, *tip)));
     let fetched = fetched.filter(|(place, _)| place.kind.is_chain()).collect();
-    let mut shown = Shown::read(store, remote)?;
-    shown.look(store, &Seen { fetched, ..listing.seen.clone() }, &named);
-    Ok((shown, named))
+    let mut record = RemoteRecord::read(store, remote)?;
+    record.look(store, &RemoteState { fetched, ..listing.state.clone() }, &logged_places);
+    Ok((record, logged_places))
 }
 
 /// Returns whether the remote is known to have had a missing name.
@@ -220,37 +225,41 @@ fn missed(
     listing: &Listing,
     have: &HashMap<String, Oid>,
 ) -> Result<Error, AnyError> {
-    let (seen, named) = compare_refs(store, request, listing, have)?;
-    let mut vanished = seen.vanished(store, &named)?.into_iter();
-    let is_meant = |place: &Place| !place.kind.is_of_key() && place.name == name && request.takes(place);
-    Ok(match vanished.find(|vanished| is_meant(&vanished.place)) {
-        Some(vanished) => Error::Vanished(vanished.into()),
-        None => Error::Unknown(name.to_owned(), request.remote.name.clone()),
-    })
+    let (record, logged_places) = compare_refs(store, request, listing, have)?;
+    let mut vanished = record.vanished(store, &logged_places)?.into_iter();
+    Ok(
+        match vanished.find(|vanished| {
+            !vanished.place.kind.is_of_key() && vanished.place.name == name && request.takes(&vanished.place)
+        }) {
+            Some(vanished) => Error::Vanished(vanished.into()),
+            None => Error::Unknown(name.to_owned(), request.remote.name.clone()),
+        },
+    )
 }
 
 /// Moves our ref. After a lost race, compares with the winner's object.
-fn show(store: &Store, taken: &mut Taken, kept: &mut KeepGuard) -> Result<(), AnyError> {
+fn show(store: &Store, fetched: &mut FetchedRef, guard: &mut KeepGuard) -> Result<(), AnyError> {
     // The runs of this fetch are here by now.
-    if taken.place.kind == Kind::Archive && !taken.status.is_refused() {
-        let folder = taken.reference.strip_suffix(&taken.place.below("")).unwrap_or_default();
-        if let Some(why) = archived::clash(store, folder, taken.old, taken.new).map_err(Error::Archive)? {
-            taken.status = Status::Unsound(why);
+    if fetched.place.kind == Kind::Archive && !fetched.status.is_refused() {
+        let folder = fetched.reference.strip_suffix(&fetched.place.below("")).unwrap_or_default();
+        if let Some(why) = archived_runs::clash(store, folder, fetched.old, fetched.new).map_err(Error::Archive)? {
+            fetched.status = Status::Unsound(why);
         }
     }
-    let moved = match (&taken.status, taken.old) {
-        (Status::New, _) => refs::create(store, &taken.reference, taken.new),
-        (Status::Updated, Some(old)) => refs::advance(store, &taken.reference, old, taken.new),
+    let moved = match (&fetched.status, fetched.old) {
+        (Status::New, _) => refs::create(store, &fetched.reference, fetched.new),
+        (Status::Updated, Some(old)) => refs::advance(store, &fetched.reference, old, fetched.new),
         _ => Ok(()),
     };
     if moved.as_ref().is_err_and(Lost::is_lost) {
-        taken.old = refs::read(store, &taken.reference)?;
-        let is_ahead = |now| taken.place.kind.is_chain() && history::goes_on(store, taken.new, now);
-        let surpassed = taken.old.is_some_and(is_ahead);
-        taken.status = if surpassed { Status::UpToDate } else { judge(store, &taken.place, taken.old, taken.new)? };
+        fetched.old = refs::read(store, &fetched.reference)?;
+        let surpassed =
+            fetched.old.is_some_and(|now| fetched.place.kind.is_chain() && history::goes_on(store, fetched.new, now));
+        fetched.status =
+            if surpassed { Status::UpToDate } else { judge(store, &fetched.place, fetched.old, fetched.new)? };
         let mut batch = store.batch();
-        unite(store, taken, &mut batch)?;
-        kept.join(batch.keep()?);
+        unite(store, fetched, &mut batch)?;
+        guard.join(batch.keep()?);
     }
     Ok(moved?)
 }
@@ -265,18 +274,18 @@ struct Listing {
     /// Invalid names there.
     skipped: Vec<String>,
     /// The chains in that folder or in the other folders that runs may be pushed to.
-    seen: Seen,
+    state: RemoteState,
 }
 
 impl Listing {
     fn read(store: &Store, reach: &Reach, request: &Request) -> Result<Self, AnyError> {
         let (folder, pattern) = (request.space.folder(), request.space.pattern());
         let patterns = [&pattern, "runs/*", "threads/*", "logs/*", "archives/*"];
-        let mut listing = Self { places: Vec::new(), skipped: Vec::new(), seen: Seen::default() };
+        let mut listing = Self { places: Vec::new(), skipped: Vec::new(), state: RemoteState::default() };
         for (oid, name) in remote::list_any(store, reach, &request.remote.given, &patterns)? {
             match travelled(&name).filter(|(_, place)| place.kind.is_chain()) {
-                Some((at, place)) if at == folder || at == format::REFS => _ = listing.seen.listed.insert(place, oid),
-                Some((_, place)) => listing.seen.branches.push((place, oid)),
+                Some((at, place)) if at == folder || at == format::REFS => _ = listing.state.listed.insert(place, oid),
+                Some((_, place)) => listing.state.branches.push((place, oid)),
                 None => {}
             }
             // A pattern of `ls-remote` matches at any slash in a name.
@@ -292,7 +301,7 @@ impl Listing {
 
     /// Returns what to fetch, runs before the logs that name them. Includes archives if `unshown`,
     /// that is, if something requested has no ref.
-    fn wanted(
+    fn select_objects(
         &self,
         request: &Request,
         was_fetched: impl Fn(&Place) -> bool,
@@ -300,23 +309,23 @@ impl Listing {
     ) -> Result<Wanted, AnyError> {
         // Logs are fetched whole, with the chains fetched before, so that they do not name more
         // than is here.
-        let is_wanted = |place: &Place| {
-            let is_asked = request.takes(place) && is_asked(place, request.named(), request.transcripts);
+        let places = self.places.iter().filter(|(place, _)| {
+            let is_asked = request.takes(place) && is_asked(place, request.selected_names(), request.transcripts);
             let is_searched = unshown && place.kind == Kind::Archive && request.takes(place);
             is_asked || is_searched || (place.kind.is_chain() && was_fetched(place))
-        };
-        let places: Vec<_> = self.places.iter().filter(|(place, _)| is_wanted(place)).collect();
+        });
+        let places: Vec<_> = places.collect();
         if places.len() > MOST_REFS {
             return Err(Error::TooMany(places.len()).into());
         }
-        let mut wanted = Wanted::new();
+        let mut by_place = Wanted::new();
         for (place, oid) in places {
-            let objects = wanted.entry(place.clone()).or_default();
+            let objects = by_place.entry(place.clone()).or_default();
             if !objects.contains(oid) {
                 objects.push(*oid);
             }
         }
-        Ok(wanted)
+        Ok(by_place)
     }
 }
 
@@ -366,17 +375,17 @@ fn judge(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Sta
 }
 
 /// Merges the remote's time stamps with ours, so that the remote cannot remove any.
-fn unite(store: &Store, taken: &mut Taken, batch: &mut Batch) -> Result<(), AnyError> {
-    if !taken.place.kind.is_stamps() || taken.status == Status::UpToDate || taken.status.is_refused() {
+fn unite(store: &Store, fetched: &mut FetchedRef, batch: &mut Batch) -> Result<(), AnyError> {
+    if !fetched.place.kind.is_stamps() || fetched.status == Status::UpToDate || fetched.status.is_refused() {
         return Ok(());
     }
-    let united = stamps::united(store, taken.old, taken.new, batch)?;
-    if taken.old == Some(united) {
-        taken.status = Status::UpToDate;
+    let united = stamps::united(store, fetched.old, fetched.new, batch)?;
+    if fetched.old == Some(united) {
+        fetched.status = Status::UpToDate;
     } else if united == store.empty_tree() {
-        taken.status = Status::Unsound("it holds nothing that its names say".into());
+        fetched.status = Status::Unsound("it holds nothing that its names say".into());
     }
-    taken.new = if taken.status.is_refused() { taken.new } else { united };
+    fetched.new = if fetched.status.is_refused() { fetched.new } else { united };
     Ok(())
 }
 

@@ -8,12 +8,12 @@ use gix::bstr::BString;
 
 use crate::git::extent::extent;
 use crate::git::merge::{self, Scratch};
-use crate::git::protected::{self, Protection, SUBMODULE, shown};
+use crate::git::protected::{self, Protection, SUBMODULE, quote_path};
 use crate::git::store::{self, Edit, KeepGuard, Store};
 use crate::git::verified_stream;
 use crate::model::bounds;
 use crate::model::digest::Oid;
-use crate::model::entry::{Event, ItemReconciled, Outcome, Product};
+use crate::model::entry::{Event, Outcome, Product};
 use crate::model::format;
 use crate::model::manifest::Manifest;
 use crate::model::name::{ItemId, RunId};
@@ -38,7 +38,7 @@ impl ProtectedFiles {
         if !store.contains(base) {
             return Err(Error::NoBase { run, base });
         }
-        let scratch = Scratch::apart(store, base)?;
+        let scratch = Scratch::isolated(store, base)?;
         let mut files = BTreeMap::new();
         let mut known = BTreeSet::new();
         for manifest in manifests.iter().filter(|manifest| known.insert(&manifest.protect)) {
@@ -48,12 +48,13 @@ impl ProtectedFiles {
         }
         let applied = applied(view);
         if !applied.is_empty() {
-            let read = |patch: Product| verified_stream::read(store, patch.oid, &[patch.sha256]);
-            let patches = patches_of(view, &applied).map(read).collect::<Result<Vec<_>, _>>()?;
+            let patches = patches_of(view, &applied)
+                .map(|patch| verified_stream::read(store, patch.oid, &[patch.sha256]))
+                .collect::<Result<Vec<_>, _>>()?;
             files.extend(scratch.files_for(&patches)?);
         }
         match files.iter().find(|(_, blob)| !store.contains(**blob)) {
-            Some((path, _)) => Err(Error::NoFile { run, base, path: shown(path.as_ref()) }),
+            Some((path, _)) => Err(Error::NoFile { run, base, path: quote_path(path.as_ref()) }),
             None => Ok(Some(Self { run, base, files })),
         }
     }
@@ -88,8 +89,8 @@ impl ProtectedFiles {
         let blobs: BTreeSet<Oid> = self.files.values().copied().collect();
         edits.extend(blobs.into_iter().map(|blob| (format!("{}/{blob}", format::BASE_FILES), Edit::Blob(blob))));
         let mut batch = store.batch();
-        let tree = batch.edit_tree(None, &edits)?;
-        Ok((tree, batch.keep()?))
+        let edited = batch.edit_tree(None, &edits)?;
+        Ok((edited, batch.keep()?))
     }
 }
 
@@ -123,8 +124,7 @@ fn patches_of(view: &View, items: &BTreeSet<&ItemId>) -> impl Iterator<Item = Pr
         Event::ItemReconciled(e) => Some(e),
         _ => None,
     });
-    let patch = |e: &ItemReconciled| e.products.get(&ProductKey::Patch).copied();
-    ends.filter(|e| items.contains(&e.item)).filter_map(patch)
+    ends.filter(|e| items.contains(&e.item)).filter_map(|e| e.products.get(&ProductKey::Patch).copied())
 }
 
 errors! {

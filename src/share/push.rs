@@ -22,17 +22,17 @@ use crate::model::entry::Subject;
 use crate::model::words::{words, written_as_text};
 use crate::run::query::target::{self, Target};
 
-use super::archived;
-use super::diverged::Diverged;
-use super::hand_over::hand_over;
-use super::outbound::{self, Outbound};
-use super::own_logs::{self, Overtaken};
-use super::planned::Plan;
-use super::remembered;
-use super::rival::{Remotely, Rival};
-use super::screened::screened;
-use super::unwritten::{self, Unwritten};
-use super::wanted::{self, Wanted};
+use super::archived_runs;
+use super::compare::Diverged;
+use super::compare::{RemoteRefs, Rival};
+use super::push_logs::{self, Outbound};
+use super::push_plan::Plan;
+use super::push_refs::{self, Outgoing};
+use super::pushed_remotes;
+use super::remote_logs::{self, Overtaken};
+use super::secret_check::check_secrets;
+use super::unwritten_logs::{self, Unwritten};
+use super::update_remote::update_refs;
 use super::{Place, Space};
 
 /// The number of retries if a log is locked or does not show the pushed head.
@@ -40,14 +40,14 @@ const MOST_BUSY: u32 = 5;
 
 /// The runs and threads to push.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Selection {
     /// All.
     All,
     /// Those with these names; an empty list means none.
     Named(Vec<String>),
 }
 
-impl Asked {
+impl Selection {
     /// Returns the names, or `None` for all.
     pub fn names(&self) -> Option<&[String]> {
         match self {
@@ -69,7 +69,7 @@ pub struct Request {
     /// The remote.
     pub remote: Remote,
     /// The runs and threads.
-    pub asked: Asked,
+    pub selection: Selection,
     /// Push only threads and logs of these names.
     pub threads_only: bool,
     /// Include transcripts.
@@ -173,15 +173,15 @@ impl Pushed {
 ///
 /// Includes a log with the statements of `writer` about what is pushed, and no others.
 pub fn push(store: &Store, reach: &Reach, request: &Request, writer: Option<&Writer>) -> Result<Pushed, AnyError> {
-    let request = &Request { asked: request.asked.expanded(store)?, ..request.clone() };
-    let here = wanted::here(store)?;
-    let wanted = Wanted::all(store, request, &here)?;
-    let all = request.asked == Asked::All && !request.threads_only;
+    let request = &Request { selection: request.selection.expanded(store)?, ..request.clone() };
+    let here = push_refs::list_local(store)?;
+    let chains = Outgoing::all(store, request, &here)?;
+    let all = request.selection == Selection::All && !request.threads_only;
     let handed: Option<BTreeSet<Subject>> =
-        (!all).then(|| wanted.iter().filter_map(|wanted| outbound::subject_of(&wanted.place)).collect());
-    let pushed = Delivery { store, reach, request, writer, here, wanted, handed }.deliver()?;
+        (!all).then(|| chains.iter().filter_map(|chain| push_logs::subject_of(&chain.place)).collect());
+    let pushed = Delivery { store, reach, request, writer, here, chains, handed }.deliver()?;
     if !request.dry_run && request.space.is_default() {
-        remembered::remember(store, reach, request, &pushed, writer).map_err(Error::Record)?;
+        pushed_remotes::remember(store, reach, request, &pushed, writer).map_err(Error::Record)?;
     }
     Ok(pushed)
 }
@@ -192,10 +192,10 @@ pub fn push_logs(
     reach: &Reach,
     request: &Request,
     writer: Option<&Writer>,
-    told: BTreeSet<Subject>,
+    subjects: BTreeSet<Subject>,
 ) -> Result<Pushed, AnyError> {
-    let (here, handed) = (wanted::here(store)?, Some(told));
-    Delivery { store, reach, request, writer, here, wanted: Vec::new(), handed }.deliver()
+    let (here, handed) = (push_refs::list_local(store)?, Some(subjects));
+    Delivery { store, reach, request, writer, here, chains: Vec::new(), handed }.deliver()
 }
 
 /// A push in progress.
@@ -205,7 +205,7 @@ struct Delivery<'a> {
     request: &'a Request,
     writer: Option<&'a Writer>,
     here: BTreeMap<Place, Oid>,
-    wanted: Vec<Wanted>,
+    chains: Vec<Outgoing>,
     /// The runs and threads that the logs may reveal; `None` means all.
     handed: Option<BTreeSet<Subject>>,
 }
@@ -216,14 +216,14 @@ impl Delivery<'_> {
         let key = self.writer.map(|writer| writer.signer.fingerprint());
         let all = self.handed.is_none();
         let done = self.deliver_in_turn(all)?;
-        let is_one_of_two = key.is_some_and(|key| own_logs::began_beside(&key, &done));
+        let is_one_of_two = key.is_some_and(|key| remote_logs::began_beside(&key, &done));
         if all || !is_one_of_two {
             return Ok(done.pushed);
         }
         // Everything is pushed. It is harmless if two logs stay unfolded.
         let mut pushed = done.pushed;
         if let Ok(folded) = self.deliver_in_turn(true) {
-            own_logs::replace(&mut pushed, folded.pushed);
+            remote_logs::replace(&mut pushed, folded.pushed);
         }
         Ok(pushed)
     }
@@ -247,30 +247,30 @@ impl Delivery<'_> {
     /// Plans the changes to the refs of runs, threads and archives.
     fn plan_chains(
         &self,
-        there: &Remotely<'_>,
+        there: &RemoteRefs<'_>,
         in_archives: &BTreeMap<Place, Oid>,
         batch: &mut Batch,
-        kept: &mut KeepGuard,
+        guard: &mut KeepGuard,
     ) -> Result<Plan<'_>, AnyError> {
         let store = self.store;
         let mut plan = Plan::new(self.request.space.folder());
-        for wanted in &self.wanted {
-            let old = there.has.get(&wanted.place).copied();
-            let new = wanted.united(there, batch, kept)?;
-            let Wanted { place, held, .. } = wanted.clone();
-            if old.is_none() && (held || in_archives.get(&place) == Some(&new)) {
-                if !held {
+        for chain in &self.chains {
+            let old = there.has.get(&chain.place).copied();
+            let new = chain.united(there, batch, guard)?;
+            let Outgoing { place, is_archived, .. } = chain.clone();
+            if old.is_none() && (is_archived || in_archives.get(&place) == Some(&new)) {
+                if !is_archived {
                     plan.add(place, Some(new), new, Status::UpToDate);
                 }
                 continue;
             }
             if let (None, Some(theirs)) = (old, in_archives.get(&place))
-                && !held
+                && !is_archived
                 && plan.is_another(store, &place, new, *theirs)
             {
                 continue;
             }
-            plan.take(there, place, new, held, kept)?;
+            plan.take(there, place, new, is_archived, guard)?;
         }
         Ok(plan)
     }
@@ -278,48 +278,49 @@ impl Delivery<'_> {
     fn deliver_once(&self, folds: bool) -> Result<Delivered, AnyError> {
         let Self { store, reach, request, writer, ref here, .. } = *self;
         let url = remote::push_url(store, &request.remote)?;
-        let there = Remotely { store, reach, url: &url, has: held(store, reach, &url, &request.space)? };
-        let in_archives = archived::on_remote(store, &there.has)?;
-        let (mut kept, mut batch) = (KeepGuard::default(), store.batch());
-        let mut plan = self.plan_chains(&there, &in_archives, &mut batch, &mut kept)?;
-        let held = self.wanted.iter().filter(|one| one.held);
-        let archived: BTreeSet<Place> = held.map(|one| one.place.clone()).collect();
+        let there = RemoteRefs { store, reach, url: &url, has: list_refs(store, reach, &url, &request.space)? };
+        let in_archives = archived_runs::on_remote(store, &there.has)?;
+        let (mut guard, mut batch) = (KeepGuard::default(), store.batch());
+        let mut plan = self.plan_chains(&there, &in_archives, &mut batch, &mut guard)?;
+        let in_archive = self.chains.iter().filter(|one| one.is_archived);
+        let archived: BTreeSet<Place> = in_archive.map(|one| one.place.clone()).collect();
         let mut handed = self.handed.clone();
         if handed.is_none() && plan.leave_out_others(&archived) {
             // Reveals the logs' statements about other pushed runs, not about those that stay here.
             let rest = here.keys().filter(|place| plan.pushed.others.iter().all(|other| other.place != **place));
-            handed = Some(rest.filter_map(outbound::subject_of).collect());
+            handed = Some(rest.filter_map(push_logs::subject_of).collect());
         }
         plan.refuse_apart()?;
-        let mut shown = there.has.clone();
-        in_archives.into_iter().for_each(|(place, tip)| _ = shown.entry(place).or_insert(tip));
+        let mut remote_refs = there.has.clone();
+        in_archives.into_iter().for_each(|(place, tip)| _ = remote_refs.entry(place).or_insert(tip));
         let key = writer.map(|writer| writer.signer.fingerprint());
-        let heads = |key: &String| own_logs::heads(&there, key, folds, &mut kept);
-        let theirs = &key.as_ref().map_or_else(|| Ok(BTreeMap::new()), heads)?;
+        let theirs = &key
+            .as_ref()
+            .map_or_else(|| Ok(BTreeMap::new()), |key| remote_logs::heads(&there, key, folds, &mut guard))?;
         let firsts = std::cell::RefCell::default();
-        let outbound = Outbound { store, writer, handed, ours: here, there: &shown, theirs, folds, firsts };
+        let outbound = Outbound { store, writer, handed, ours: here, there: &remote_refs, theirs, folds, firsts };
         let mut logs = outbound.logs()?;
-        plan.pushed.unwritten = unwritten::after_push(&outbound, &logs, &there, &mut kept)?;
+        plan.pushed.unwritten = unwritten_logs::after_push(&outbound, &logs, &there, &mut guard)?;
         plan.logs = logs.heads.iter().map(|(log, _)| Place::of_log(log)).collect();
         for (log, head) in &logs.heads {
-            plan.take(&there, Place::of_log(log), *head, false, &mut kept)?;
+            plan.take(&there, Place::of_log(log), *head, false, &mut guard)?;
         }
         plan.refuse_apart()?;
         plan.pushed.moved.sort_by(|one, other| one.place.cmp(&other.place));
-        screened(store, request, &plan.pushed.moved)?;
+        check_secrets(store, request, &plan.pushed.moved)?;
         for (from, to) in plan.renamed.iter().filter(|_| !request.dry_run) {
             log::rename(store, from, to)?;
             logs.rename(from, to);
         }
         let (mut pushed, mut has) = (plan.pushed, None);
-        let folded = own_logs::retired(&logs, request);
+        let folded = remote_logs::retired(&logs, request);
         if !request.dry_run {
-            kept.join(batch.keep()?);
-            has = hand_over(&there, request, &pushed.moved, key.as_deref())?;
+            guard.join(batch.keep()?);
+            has = update_refs(&there, request, &pushed.moved, key.as_deref())?;
             logs.publish(store).or_else(|error| if error.is_lost() { Ok(()) } else { Err(error) })?;
         }
-        archived::retire(store, reach, request, &mut pushed)?;
-        pushed.moved.extend(own_logs::retire(store, reach, request, folded)?);
+        archived_runs::retire(store, reach, request, &mut pushed)?;
+        pushed.moved.extend(remote_logs::retire(store, reach, request, folded)?);
         Ok(Delivered { pushed, before: there.has, after: has.unwrap_or_default() })
     }
 }
@@ -332,8 +333,18 @@ pub(super) struct Delivered {
     pub(super) after: BTreeMap<Place, Oid>,
 }
 
+/// Returns the changes that push something.
+pub(super) fn moving(moves: &[Moved]) -> impl Iterator<Item = &Moved> {
+    moves.iter().filter(|moved| moved.status.moves())
+}
+
 /// Returns the remote's refs in its folder, without invalid names.
-pub(super) fn held(store: &Store, reach: &Reach, url: &str, space: &Space) -> Result<BTreeMap<Place, Oid>, AnyError> {
+pub(super) fn list_refs(
+    store: &Store,
+    reach: &Reach,
+    url: &str,
+    space: &Space,
+) -> Result<BTreeMap<Place, Oid>, AnyError> {
     let listed = remote::list(store, reach, url, &space.pattern())?;
     Ok(listed
         .into_iter()
@@ -349,7 +360,7 @@ errors! {
     Blocked(Box<Rival>) "unsound":
         "{} {:?} on the remote is not sound, and ours has no other name: {}"
         [.0.place.kind.word(), .0.place.name, .0.why];
-    Declined { answers: Vec<Answer>, said: String } "declined": "the remote refused {}" [porcelain::refused(answers)];
+    Declined { answers: Vec<Answer>, messages: String } "declined": "the remote refused {}" [porcelain::refused(answers)];
     ReadBack { name: String, pushed: Oid, found: Option<Oid> } "read-back":
         "{name} was pushed as {pushed}, but the remote shows {}"
         [.found.map_or("nothing".into(), |oid| oid.to_string())];

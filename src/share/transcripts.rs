@@ -7,17 +7,17 @@ use crate::git::store::KeepGuard;
 use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 
-use super::own_logs::Overtaken;
+use super::compare::RemoteRefs;
 use super::push::Moved;
-use super::rival::Remotely;
+use super::remote_logs::Overtaken;
 use super::{Kind, Place};
 
 /// Returns the remote's tree of transcripts, fetched if necessary. Returns `None` for an object
 /// that cannot be fetched soundly or is no tree, which gives way.
-pub(super) fn bring(there: &Remotely<'_>, theirs: Oid, kept: &mut KeepGuard) -> Result<Option<Oid>, AnyError> {
+pub(super) fn bring(there: &RemoteRefs<'_>, theirs: Oid, guard: &mut KeepGuard) -> Result<Option<Oid>, AnyError> {
     if !there.store.contains(theirs) {
         match remote::fetch(there.store, there.reach, there.url, &[theirs], Depth::History) {
-            Ok(brought) => kept.join(brought),
+            Ok(brought) => guard.join(brought),
             Err(remote::Error::Unsound(..)) => return Ok(None),
             Err(error) => return Err(error.into()),
         }
@@ -27,10 +27,11 @@ pub(super) fn bring(there: &Remotely<'_>, theirs: Oid, kept: &mut KeepGuard) -> 
 
 /// Returns [`Overtaken::Moved`] if a driver added transcripts since the remote was read.
 pub(super) fn overtaken(moves: &[Moved], has: &BTreeMap<Place, Oid>) -> Option<Overtaken> {
-    let is_moved = |moved: &Moved| {
-        let found = has.get(&moved.place).copied();
-        moved.status.moves() && found != moved.old && found != Some(moved.new)
-    };
     let mut transcripts = moves.iter().filter(|moved| moved.place.kind == Kind::Transcripts);
-    transcripts.any(is_moved).then_some(Overtaken::Moved)
+    transcripts
+        .any(|moved| {
+            let found = has.get(&moved.place).copied();
+            moved.status.moves() && found != moved.old && found != Some(moved.new)
+        })
+        .then_some(Overtaken::Moved)
 }

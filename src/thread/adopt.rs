@@ -23,7 +23,7 @@ use super::answers::{AdoptedCheckpoint, CheckpointState};
 use super::checkout::{self, Plan};
 use super::nonce::{self, Nonces};
 use super::used::Used;
-use super::{gate, save, taken, vacant};
+use super::{explain_lost_race, gate, save, vacant};
 
 /// A request to adopt.
 #[derive(Clone, Debug)]
@@ -65,8 +65,10 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<AdoptedCheckpoint, An
     let candidate = gate::Candidate { objects, checkpoint, trail };
     let terms = Terms { elsewhere: true, ..Terms::new(writer.clock.now()) };
     let passed = gate::pass(&candidate, &writer.store, &request.options, request.accept_packet, terms)?;
-    let plan = || Plan::new(&writer.store, &found.quarantine, found.checkpoint.content());
-    let plan = request.checkout.then(plan).transpose()?;
+    let plan = request
+        .checkout
+        .then(|| Plan::new(&writer.store, &found.quarantine, found.checkpoint.content()))
+        .transpose()?;
     let nonces = Nonces::lock(&writer.store).map_err(Error::Nonce)?;
     // The chains are the record; the files also cover deleted threads.
     if nonces.is_used(&descriptor.nonce).map_err(Error::Nonce)?
@@ -76,16 +78,21 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<AdoptedCheckpoint, An
     }
     // The lock excludes other adoptions, so only a checkpoint or fork can create the thread now.
     vacant(writer, &request.new)?;
-    let promote = || found.quarantine.promote(descriptor.commit, None).map_err(Error::Quarantine);
-    let _kept = found.fetched.then(promote).transpose()?;
+    let _kept = found
+        .fetched
+        .then(|| found.quarantine.promote(descriptor.commit, None).map_err(Error::Quarantine))
+        .transpose()?;
     let content = found.checkpoint.content();
     let accepted_unknown = accepted.unknown || found.sound.lineage.iter().any(is_stranger);
     let origin = accepted.origin(&passed, accepted_unknown);
     let made = save(writer, &request.new, None, content.clone(), Some(Origin::Adopted(origin)));
-    let made = made.map_err(|error| taken(&request.new, error))?;
+    let made = made.map_err(|error| explain_lost_race(&request.new, error))?;
     nonces.consume(&descriptor.nonce).map_err(Error::Nonce)?;
-    let unfinished = |source| Error::Unfinished { thread: request.new.clone(), source };
-    let behind = plan.map(|plan| plan.apply()).transpose().map_err(unfinished)?.unwrap_or_default();
+    let behind = plan
+        .map(|plan| plan.apply())
+        .transpose()
+        .map_err(|source| Error::Unfinished { thread: request.new.clone(), source })?
+        .unwrap_or_default();
     let Accepted { signer, unknown, .. } = &accepted;
     let source = Ancestor {
         source: accepted.source(),
@@ -97,7 +104,7 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<AdoptedCheckpoint, An
     Ok(AdoptedCheckpoint {
         adopted_from: descriptor.source.clone(),
         new_thread_id: request.new.to_string(),
-        made: CheckpointState::of(&made),
+        made: CheckpointState::from_checkpoint(&made),
         signer: signer.clone(),
         accepted_unknown_signer: accepted_unknown,
         lineage: lineage.map(|ancestor| ancestor.to_json()).collect(),

@@ -52,7 +52,7 @@ pub struct CheckpointState {
 }
 
 impl CheckpointState {
-    pub(super) fn of(checkpoint: &Checkpoint) -> Self {
+    pub(super) fn from_checkpoint(checkpoint: &Checkpoint) -> Self {
         let (checkpoint_id, state) = (checkpoint.id.clone(), checkpoint.content().state);
         Self { checkpoint_id, blob_id: state.oid, blob_sha256: state.sha256.hex(), commit: checkpoint.commit }
     }
@@ -87,14 +87,15 @@ impl MadeCheckpoint {
     pub(super) const ROLLED_BACK: &str = "git-handoff.rollback/1";
 
     /// Returns the answer for a new checkpoint.
-    pub(super) fn of(checkpoint: &Checkpoint, schema: &'static str) -> Self {
-        let (thread_id, state) = (checkpoint.entry.about.as_str().to_owned(), CheckpointState::of(checkpoint));
+    pub(super) fn new(checkpoint: &Checkpoint, schema: &'static str) -> Self {
+        let (thread_id, state) =
+            (checkpoint.entry.about.as_str().to_owned(), CheckpointState::from_checkpoint(checkpoint));
         Self { schema, thread_id, state, left_out: Vec::new(), too_large: Vec::new(), unchanged: false }
     }
 
     /// Returns the answer for a checkpoint that was not made, because the latest holds the same.
     pub(super) fn unchanged(latest: &Checkpoint) -> Self {
-        Self { unchanged: true, ..Self::of(latest, Self::SAVED) }
+        Self { unchanged: true, ..Self::new(latest, Self::SAVED) }
     }
 }
 
@@ -151,19 +152,22 @@ pub fn logged(checkpoint: &Checkpoint) -> Value {
 
 /// Returns the output of `thread show --json`: the same, with the thread's key and lineage, nearest
 /// first. The keys of the lineage are not judged; see `thread verify`.
-pub fn shown(checkpoint: &Checkpoint, sound: &ThreadSnapshot) -> Value {
-    let one = |Ancestor { source, signer, accepted_unknown, .. }: &Ancestor| {
-        json!({
-            "thread_id": source.thread,
-            "checkpoint_id": source.checkpoint,
-            "commit": source.commit,
-            "signer": signer.fingerprint,
-            "accepted_unknown_signer": accepted_unknown,
+pub fn describe_checkpoint(checkpoint: &Checkpoint, sound: &ThreadSnapshot) -> Value {
+    let mut answer = logged(checkpoint);
+    answer["schema"] = "git-handoff.checkpoint-show/1".into();
+    answer["signer"] = sound.key.as_str().into();
+    answer["lineage"] = sound
+        .lineage
+        .iter()
+        .map(|Ancestor { source, signer, accepted_unknown, .. }| {
+            json!({
+                "thread_id": source.thread,
+                "checkpoint_id": source.checkpoint,
+                "commit": source.commit,
+                "signer": signer.fingerprint,
+                "accepted_unknown_signer": accepted_unknown,
+            })
         })
-    };
-    let mut shown = logged(checkpoint);
-    shown["schema"] = "git-handoff.checkpoint-show/1".into();
-    shown["signer"] = sound.key.as_str().into();
-    shown["lineage"] = sound.lineage.iter().map(one).collect();
-    shown
+        .collect();
+    answer
 }

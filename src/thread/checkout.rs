@@ -74,28 +74,28 @@ impl<'q> Plan<'q> {
                 (_, None) => self.writes.push(path.clone()),
             }
         }
-        let going: BTreeSet<PathBuf> = self.removals.iter().map(|path| path_of(path)).collect();
+        let removals: BTreeSet<PathBuf> = self.removals.iter().map(|path| path_of(path)).collect();
         for path in &self.writes {
             let path = path_of(path);
             let added = differences.get(path.as_os_str().as_encoded_bytes()) == Some(&b'A');
-            let folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
-            let blocked = |folder: &Path| {
+            let mut folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+            let is_blocked = folders.any(|folder| {
                 let here = fs::symlink_metadata(self.snapshot.root().join(folder));
-                let is_no_folder = here.is_ok_and(|meta| !meta.is_dir()) && !going.contains(folder);
+                let is_no_folder = here.is_ok_and(|meta| !meta.is_dir()) && !removals.contains(folder);
                 is_no_folder || self.snapshot.nested.iter().any(|nested| path_of(nested) == folder)
-            };
+            });
             // Ignored files are in no tree, but belong to the user.
-            let taken = added && self.is_taken(&path, &going);
-            if taken || folders.into_iter().any(blocked) {
+            let occupied = added && self.is_taken(&path, &removals);
+            if occupied || is_blocked {
                 conflicts.push(path);
             }
         }
         Ok(conflicts)
     }
 
-    fn is_taken(&self, path: &Path, going: &BTreeSet<PathBuf>) -> bool {
+    fn is_taken(&self, path: &Path, removals: &BTreeSet<PathBuf>) -> bool {
         match fs::symlink_metadata(self.snapshot.root().join(path)) {
-            Ok(meta) if meta.is_dir() => !only_holds(self.snapshot.root(), path, going),
+            Ok(meta) if meta.is_dir() => !only_holds(self.snapshot.root(), path, removals),
             Ok(_) => true,
             Err(_) => false,
         }
@@ -147,13 +147,13 @@ impl<'q> Plan<'q> {
 }
 
 /// Returns true if a folder contains only files to remove.
-fn only_holds(root: &Path, folder: &Path, going: &BTreeSet<PathBuf>) -> bool {
+fn only_holds(root: &Path, folder: &Path, removals: &BTreeSet<PathBuf>) -> bool {
     let Ok(entries) = fs::read_dir(root.join(folder)) else { return false };
     entries.into_iter().all(|entry| {
         entry.is_ok_and(|entry| {
             let path = folder.join(entry.file_name());
             let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            going.contains(&path) || (is_dir && only_holds(root, &path, going))
+            removals.contains(&path) || (is_dir && only_holds(root, &path, removals))
         })
     })
 }
@@ -195,7 +195,7 @@ errors! {
     #[derive(Debug, thiserror::Error)] pub enum Error = "checkout";
     NoWorktree "no-worktree": "the checkpoint holds no working tree";
     OtherBase { base: Option<Oid>, head: Option<Oid> }:
-        "the working tree was saved on {}, and HEAD is at {}" [shown(*.base), shown(*.head)];
+        "the working tree was saved on {}, and HEAD is at {}" [describe_commit(*.base), describe_commit(*.head)];
     LocalChanges { paths: Vec<PathBuf>, marks: Marks } "local-changes":
         "changed here, and in the way: {}"
         [paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")];
@@ -203,6 +203,6 @@ errors! {
     #[from "checkout"] Snapshot(worktree::Error), Head(work_tree::Error), Write(checkout::Error), Git(program::Error);
 }
 
-fn shown(commit: Option<Oid>) -> String {
+fn describe_commit(commit: Option<Oid>) -> String {
     commit.map_or_else(|| "no commit".to_owned(), |commit| commit.to_string())
 }

@@ -115,7 +115,7 @@ impl Repository {
             self.warn_if_unclean(text.as_bytes(), gate, trail, warn)?;
         }
         let made = save(writer, thread, open.as_ref(), content, run.clone().map(Origin::Run))?;
-        Ok(MadeCheckpoint::of(&made, MadeCheckpoint::SAVED))
+        Ok(MadeCheckpoint::new(&made, MadeCheckpoint::SAVED))
     }
 
     /// Returns true if a checkpoint has the packet of `content`, or one with the facts of `draft`
@@ -165,10 +165,13 @@ impl Repository {
     /// worktrees, and files that are too large.
     fn save_worktree(&self) -> Result<(Worktree, [Vec<String>; 2]), AnyError> {
         let saved = worktree::save(&self.store, self.config.max_product_size, &self.gate())?;
-        self.keep(saved.kept);
-        let names = |paths: Vec<PathBuf>| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-        Ok((saved.worktree, [names(saved.linked), names(saved.too_large)]))
+        self.keep(saved.guard);
+        Ok((saved.worktree, [to_names(&saved.linked), to_names(&saved.too_large)]))
     }
+}
+
+fn to_names(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
 }
 
 /// Verifies a run that is to be tied to a checkpoint.

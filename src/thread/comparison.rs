@@ -66,16 +66,16 @@ impl Repository {
         let target = ThreadTarget::find(store, old)?;
         let vouched = target.vouched(self, accept_untrusted, warn)?;
         let sound = vouched.sound();
-        let named = steps::find(sound, target.checkpoint.as_ref())?;
-        let (old, new) = if let Some(other) = new {
-            let target = ThreadTarget::find(store, other)?;
-            let vouched = target.vouched(self, accept_untrusted, warn)?;
-            (Some(named.clone()), steps::find(vouched.sound(), target.checkpoint.as_ref())?.clone())
+        let selected = steps::find(sound, target.checkpoint.as_ref())?;
+        let (earlier, new) = if let Some(other) = new {
+            let other_target = ThreadTarget::find(store, other)?;
+            let other_vouched = other_target.vouched(self, accept_untrusted, warn)?;
+            (Some(selected.clone()), steps::find(other_vouched.sound(), other_target.checkpoint.as_ref())?.clone())
         } else {
-            let place = sound.trail.checkpoints.iter().position(|checkpoint| checkpoint.id == named.id);
+            let place = sound.trail.checkpoints.iter().position(|checkpoint| checkpoint.id == selected.id);
             let before = place.and_then(|place| sound.trail.checkpoints.get(place.checked_sub(1)?));
-            (before.cloned(), named.clone())
+            (before.cloned(), selected.clone())
         };
-        Ok(Comparison { store: store.clone(), old, new })
+        Ok(Comparison { store: store.clone(), old: earlier, new })
     }
 }

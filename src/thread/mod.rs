@@ -72,7 +72,7 @@ impl OpenThread {
     }
 
     /// Opens a verified thread of this repository; appends go onto exactly the verified entry.
-    pub fn of(writer: &Writer, vouched: &VerifiedThread) -> Result<Self, AnyError> {
+    pub fn from_verified(writer: &Writer, vouched: &VerifiedThread) -> Result<Self, AnyError> {
         if vouched.reference() != format::thread_ref(&vouched.sound().thread) {
             return Err(Error::Unknown(vouched.sound().thread.clone()).into());
         }
@@ -158,17 +158,20 @@ pub(crate) fn vacant(writer: &Writer, thread: &ThreadId) -> Result<(), AnyError>
 }
 
 /// Turns a lost race for a name into the error for an existing thread.
-pub(crate) fn taken(thread: &ThreadId, error: AnyError) -> AnyError {
+pub(crate) fn explain_lost_race(thread: &ThreadId, error: AnyError) -> AnyError {
     if error.is_lost() { Error::Exists(thread.clone()).into() } else { error }
 }
 
 /// Returns the edits after which a tree has exactly this content.
 fn edits(content: &Content) -> Vec<(String, Edit)> {
-    let blob = |product: Product| Edit::Blob(product.oid);
     let worktree = content.worktree.as_ref().map(|worktree| Edit::Tree(worktree.tree));
-    [(STATE, Some(blob(content.state))), (PACKET, content.packet.map(blob)), (WORKTREE, worktree)]
+    [(STATE, Some(blob_edit(content.state))), (PACKET, content.packet.map(blob_edit)), (WORKTREE, worktree)]
         .map(|(path, edit)| (path.to_owned(), edit.unwrap_or(Edit::Remove)))
         .into()
+}
+
+fn blob_edit(product: Product) -> Edit {
+    Edit::Blob(product.oid)
 }
 
 /// Writes an entry without moving the ref: after the verified head, or as the first one.
@@ -220,11 +223,13 @@ pub fn own_threads(store: &Store) -> Result<Vec<ThreadId>, AnyError> {
 
 /// Returns the fetched threads with their refs.
 pub fn fetched_threads(store: &Store) -> Result<Vec<(ThreadId, String)>, AnyError> {
-    let thread = |(reference, _): (String, Oid)| {
-        let place = Place::fetched_of(&reference, Kind::Thread)?;
-        Some((ThreadId::parse(&place.name).ok()?, reference))
-    };
-    Ok(refs::list(store, format::FETCHED_REFS)?.into_iter().filter_map(thread).collect())
+    Ok(refs::list(store, format::FETCHED_REFS)?
+        .into_iter()
+        .filter_map(|(reference, _)| {
+            let place = Place::fetched_of(&reference, Kind::Thread)?;
+            Some((ThreadId::parse(&place.name).ok()?, reference))
+        })
+        .collect())
 }
 
 errors! {

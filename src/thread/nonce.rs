@@ -25,14 +25,10 @@ impl Nonces {
         let folder = store.common_dir().join("handoff");
         let (locks, dir) = (folder.join("locks"), folder.join("nonces"));
         let path = locks.join("@adopt");
-        let at = |path: &Path| {
-            let path = path.to_owned();
-            move |error| Error(path, error)
-        };
         fs::create_dir_all(&locks).map_err(at(&locks))?;
         let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let lock = options.map_err(at(&path))?;
-        let taken = match lock.try_lock() {
+        let locked = match lock.try_lock() {
             Ok(()) => Ok(()),
             Err(TryLockError::Error(error)) => Err(error),
             Err(TryLockError::WouldBlock) => {
@@ -40,7 +36,7 @@ impl Nonces {
                 lock.lock()
             }
         };
-        taken.map_err(|error| NoLocks::explain(&path, error)).map_err(at(&path))?;
+        locked.map_err(|error| NoLocks::explain(&path, error)).map_err(at(&path))?;
         Ok(Self { dir, _lock: lock })
     }
 
@@ -64,6 +60,11 @@ impl Nonces {
     fn used(&self, nonce: &str) -> PathBuf {
         self.dir.join(Digest::compute(nonce.as_bytes()).hex())
     }
+}
+
+fn at(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+    let path = path.to_owned();
+    move |error| Error(path, error)
 }
 
 /// A nonce could not be looked up or noted.

@@ -139,15 +139,15 @@ impl Repository {
     ///
     /// Every thread must be valid. The runs that checkpoints were made in are left out.
     pub fn thread_graph(&self, threads: &[String]) -> Result<String, AnyError> {
-        let mut shown = Vec::new();
+        let mut tips = Vec::new();
         for thread in threads {
             let target = ThreadTarget::find(&self.store, thread)?;
             target.sound(&self.store)?;
-            shown.push(target.tip.to_string());
+            tips.push(target.tip.to_string());
         }
         // The subject of an entry is its kind first, and a commit of a run has another kind.
         let call = self.store.git().env("GIT_NO_LAZY_FETCH", "1").args(["log", "--no-color", "--no-show-signature"]);
-        let drawn = call.args(["--graph", "--grep=^thread\\.", "--format=%h %as %s"]).args(&shown).run()?;
+        let drawn = call.args(["--graph", "--grep=^thread\\.", "--format=%h %as %s"]).args(&tips).run()?;
         let drawn = printable::lines(&String::from_utf8_lossy(&drawn));
         Ok(drawn.lines().map(|line| line.trim_end().to_owned() + "\n").collect())
     }
@@ -166,7 +166,7 @@ impl Repository {
         if whose == Source::Known {
             let options = self.options(&Trust::default(), warn)?;
             let sound = vouched.sound();
-            let unknown = |why: String| Error::UnknownSigner { named: source.to_owned(), key: sound.key.clone(), why };
+            let unknown = |why: String| Error::UnknownSigner { name: source.to_owned(), key: sound.key.clone(), why };
             match knows_key(&options, &sound.key, self.environment.clock.now()) {
                 Ok(true) => {}
                 Ok(false) => return Err(unknown("is not known here".to_owned()).into()),
@@ -179,7 +179,7 @@ impl Repository {
             }
         }
         let made = steps::fork(&self.writer()?, &vouched, target.checkpoint.as_ref(), new)?;
-        Ok(MadeCheckpoint::of(&made, MadeCheckpoint::FORKED))
+        Ok(MadeCheckpoint::new(&made, MadeCheckpoint::FORKED))
     }
 
     /// Appends an earlier checkpoint of our thread as its latest.
@@ -192,7 +192,7 @@ impl Repository {
     ) -> Result<MadeCheckpoint, AnyError> {
         let vouched = ThreadTarget::own(self, thread)?.vouched(self, accept_untrusted, warn)?;
         let made = steps::rollback(&self.writer()?, vouched, to)?;
-        Ok(MadeCheckpoint::of(&made, MadeCheckpoint::ROLLED_BACK))
+        Ok(MadeCheckpoint::new(&made, MadeCheckpoint::ROLLED_BACK))
     }
 
     /// Returns the signed descriptor of a checkpoint.
@@ -200,8 +200,11 @@ impl Repository {
         let target = ThreadTarget::find(&self.store, target)?;
         // Whether to trust its lineage is the recipient's decision.
         let source = target.vouched(self, true, warn)?;
-        let bad = |to: &str| to.is_empty() || to.len() > MAX_AGENT || to.chars().any(char::is_control);
-        if terms.to_agent.as_deref().is_some_and(bad) {
+        if terms
+            .to_agent
+            .as_deref()
+            .is_some_and(|to| to.is_empty() || to.len() > MAX_AGENT || to.chars().any(char::is_control))
+        {
             return Err(Error::Agent.into());
         }
         let at = target.checkpoint.as_ref();
@@ -224,7 +227,7 @@ errors! {
     #[derive(Debug, thiserror::Error)] pub enum Error;
     Summary "usage" 2: "a summary is one line of at most {MAX_SUMMARY} bytes";
     Agent "usage" 2: "an agent's name has 1 to {MAX_AGENT} bytes and no control characters";
-    UnknownSigner { named: String, key: String, why: String } "unknown-signer":
+    UnknownSigner { name: String, key: String, why: String } "unknown-signer":
         "the thread belongs to {key}, which {why}";
     NotResumed(ThreadId) "not-resumed":
         "the latest state of the thread {0} was not resumed: its rest can only be read afterwards";

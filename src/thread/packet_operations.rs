@@ -59,8 +59,9 @@ fn of_thread(gate: &Gate<'_>, text: &str, terms: &Terms) -> Result<Option<Report
         Ok(checkpoint) => attached::read(store, checkpoint).map_err(|why| absent(&*why)),
         Err(why) => Err(absent(&*why)),
     };
-    let none = || Err(Unusable::absent("there is no packet: none is attached to the checkpoint".into()));
-    let read = read.and_then(|read| read.unwrap_or_else(none));
+    let read = read.and_then(|read| {
+        read.unwrap_or_else(|| Err(Unusable::absent("there is no packet: none is attached to the checkpoint".into())))
+    });
     let thread = text.split(':').next().map(str::to_owned);
     Ok(Some(attached::report(&read, gate, &sound.trail, Terms { thread, ..terms.clone() })?))
 }
@@ -151,12 +152,12 @@ impl Repository {
     fn tied_run(
         &self,
         gate: &Gate<'_>,
-        named: Option<&str>,
+        run_name: Option<&str>,
         trail: &Trail,
         warn: &mut dyn FnMut(&str),
     ) -> Result<Option<VerifiedRun>, AnyError> {
-        let target = match (named, auto::thread::tie(trail)) {
-            (Some(named), _) => Some(Target::find(&self.store, named)?),
+        let target = match (run_name, auto::thread::tie(trail)) {
+            (Some(name), _) => Some(Target::find(&self.store, name)?),
             // A missing run is not a fact; an ambiguous one must be named by a person.
             (None, Some(run)) => Target::look_up(&self.store, run.as_str())?,
             (None, None) => None,
@@ -179,8 +180,8 @@ impl Repository {
                 past_base = count.parse().ok();
             }
         }
-        let names = |run: &View| run.state.documents.names().map(ToString::to_string).collect();
-        let documents = run.map(names).unwrap_or_default();
+        let documents =
+            run.map(|run| run.state.documents.names().map(ToString::to_string).collect()).unwrap_or_default();
         Ok(auto::Surroundings { head, branch, base_is_here: base.is_some(), past_base, documents })
     }
 }

@@ -17,12 +17,12 @@ use super::checkout::Plan;
 use super::nonce::Nonces;
 use super::submodules::Behind;
 use super::vouch::VerifiedThread;
-use super::{Error, OpenThread, gate, in_turn, save, taken, vacant};
+use super::{Error, OpenThread, explain_lost_race, gate, in_turn, save, vacant};
 
 /// Appends an earlier checkpoint's content as the latest, even if it already is.
 pub fn rollback(writer: &Writer, thread: VerifiedThread, to: &CheckpointId) -> Result<Checkpoint, AnyError> {
     in_turn(writer, thread, |thread| {
-        let open = OpenThread::of(writer, thread)?;
+        let open = OpenThread::from_verified(writer, thread)?;
         let target = find(open.sound(), Some(to))?;
         intact(&writer.store, target)?;
         save(writer, &open.sound().thread, Some(&open), target.content().clone(), Some(Origin::To(to.clone())))
@@ -41,7 +41,8 @@ pub fn fork(
     intact(&writer.store, target)?;
     let from = SourceCheckpoint { thread: source.thread.clone(), checkpoint: target.id.clone(), commit: target.commit };
     vacant(writer, new)?;
-    save(writer, new, None, target.content().clone(), Some(Origin::From(from))).map_err(|error| taken(new, error))
+    save(writer, new, None, target.content().clone(), Some(Origin::From(from)))
+        .map_err(|error| explain_lost_race(new, error))
 }
 
 /// Resumes the latest checkpoint, records that, and returns it with the submodules that are not at
@@ -65,7 +66,7 @@ fn resume_once(
     checkout: bool,
     accept: Option<Unclean>,
 ) -> Result<(Checkpoint, Vec<Behind>), AnyError> {
-    let open = OpenThread::of(writer, thread)?;
+    let open = OpenThread::from_verified(writer, thread)?;
     let latest = find(open.sound(), None)?.clone();
     intact(&writer.store, &latest)?;
     let store = &writer.store;
@@ -87,10 +88,10 @@ fn resume_once(
 /// Returns a checkpoint of a thread; by default the latest.
 pub fn find<'s>(sound: &'s ThreadSnapshot, at: Option<&CheckpointId>) -> Result<&'s Checkpoint, AnyError> {
     match at {
-        Some(id) => {
-            let missing = || Error::NoCheckpoint { thread: sound.thread.clone(), checkpoint: id.clone() };
-            Ok(sound.trail.find(id).ok_or_else(missing)?)
-        }
+        Some(id) => Ok(sound
+            .trail
+            .find(id)
+            .ok_or_else(|| Error::NoCheckpoint { thread: sound.thread.clone(), checkpoint: id.clone() })?),
         None => Ok(sound.trail.latest().ok_or_else(|| Error::Unknown(sound.thread.clone()))?),
     }
 }

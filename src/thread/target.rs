@@ -49,15 +49,14 @@ impl ThreadTarget {
     }
 
     fn look_up(store: &Store, text: &str) -> Result<Option<Self>, AnyError> {
-        let at = |thread: ThreadId, reference: String, tip: Oid| Self { thread, reference, tip, checkpoint: None };
         if let Ok(thread) = ThreadId::parse(text) {
             let found = located(store, &Place::of_thread(&thread), None)?;
-            return Ok(found.map(|(name, tip)| at(thread, name, tip)));
+            return Ok(found.map(|(name, tip)| without_checkpoint(thread, name, tip)));
         }
         let Some((remote, id)) = text.rsplit_once('/') else { return Ok(None) };
         let Ok(thread) = ThreadId::parse(id) else { return Ok(None) };
         let found = located(store, &Place::of_thread(&thread), Some(remote))?;
-        Ok(found.map(|(name, tip)| at(thread, name, tip)))
+        Ok(found.map(|(name, tip)| without_checkpoint(thread, name, tip)))
     }
 
     /// Returns a thread of this repository.
@@ -83,7 +82,7 @@ impl ThreadTarget {
     /// Verifies the thread with a reader's trust before its bytes are used.
     pub fn vouched_by(&self, store: &Store, trust: &Trust) -> Result<VerifiedThread, AnyError> {
         let vouched = vouch(store, &self.thread, &self.reference, self.tip, trust);
-        Ok(vouched.map_err(|source| Error::Vouch { named: self.name(), source })?)
+        Ok(vouched.map_err(|source| Error::Vouch { name: self.name(), source })?)
     }
 
     /// Returns the name of the thread here.
@@ -98,10 +97,14 @@ impl ThreadTarget {
     }
 }
 
+fn without_checkpoint(thread: ThreadId, reference: String, tip: Oid) -> ThreadTarget {
+    ThreadTarget { thread, reference, tip, checkpoint: None }
+}
+
 fn unknown(store: &Store, text: &str) -> Result<Error, AnyError> {
     let threads = own_threads(store)?;
     let near = nearest(text, threads.iter().map(ThreadId::as_str)).map(str::to_owned);
-    Ok(Error::Unknown { named: text.to_owned(), near })
+    Ok(Error::Unknown { name: text.to_owned(), near })
 }
 
 /// Parses the name of a thread; it need not exist.
@@ -113,6 +116,6 @@ errors! {
     /// The reason why a thread cannot be used.
     #[derive(Debug, thiserror::Error)] pub enum Error;
     Name { name: String, source: NameError }: "{name:?} cannot be a thread's name: {source}";
-    Unknown { named: String, near: Option<String> } "unknown-thread": "there is no thread {named:?} here";
-    Vouch { named: String, source: AnyError }: "{source}";
+    Unknown { name: String, near: Option<String> } "unknown-thread": "there is no thread {name:?} here";
+    Vouch { name: String, source: AnyError }: "{source}";
 }

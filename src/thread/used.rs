@@ -20,7 +20,7 @@ use crate::model::place::{self, Place};
 pub struct Used {
     nonces: BTreeSet<String>,
     tokens: BTreeSet<String>,
-    seen: HashSet<Oid>,
+    visited: HashSet<Oid>,
 }
 
 impl Used {
@@ -49,7 +49,7 @@ impl Used {
     /// Adds the thread that ends at `tip`, and its lineage.
     pub fn add(&mut self, store: &Store, tip: Oid) -> Result<(), store::Error> {
         let mut next = Some(tip);
-        while let Some(commit) = next.filter(|commit| self.seen.insert(*commit)) {
+        while let Some(commit) = next.filter(|commit| self.visited.insert(*commit)) {
             let (kind, raw) = store.read(commit)?;
             if kind != Kind::Commit {
                 break;

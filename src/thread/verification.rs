@@ -6,7 +6,7 @@ use crate::model::any_error::AnyError;
 use crate::model::format;
 use crate::model::name::ThreadId;
 use crate::model::place::{Kind, Place};
-use crate::repository::shown::{self, Vanished};
+use crate::repository::remote_record::{self, Vanished};
 use crate::repository::{Repository, Trust, trust};
 use crate::verify::{self, Asking, Logs, Options, ThreadReport, ThreadsAtHand, no_place, thread as verify_thread};
 
@@ -44,33 +44,38 @@ impl Repository {
         warn: &mut dyn FnMut(&str),
     ) -> Result<ThreadsToVerify<'_>, AnyError> {
         let options = self.options(trust, warn).map_err(Error::Trust)?;
-        let find = |name: &str| ThreadTarget::find(&self.store, name).map(|target| (target.thread, target.reference));
         let logs = Logs::read(&self.store)?;
-        let fetched = |name: &str| {
-            let (remote, id) = name.rsplit_once('/')?;
-            let thread = ThreadId::parse(id).ok()?;
-            let reference = logs.fetched_place(remote, &Place::of_thread(&thread))?;
-            Some((thread, reference))
-        };
-        let gone = |name: &str| ThreadId::parse(name).map(own).ok().or_else(|| fetched(name));
         let mut vanished = Vec::new();
         let targets = match which {
             Which::All => {
-                vanished = shown::vanished(&self.store, &logs)?;
+                vanished = remote_record::vanished(&self.store, &logs)?;
                 vanished.retain(|vanished| vanished.place.kind == Kind::Thread && vanished.is_missed());
                 let mut threads: BTreeSet<ThreadId> = own_threads(&self.store)?.into_iter().collect();
                 // A thread that our log names and that is gone is reported like a run.
-                let named = logs.named(format::REFS).into_keys().filter(|place| place.kind == Kind::Thread);
-                threads.extend(named.filter_map(|place| ThreadId::parse(&place.name).ok()));
+                let logged = logs.recorded_places(format::REFS).into_keys().filter(|place| place.kind == Kind::Thread);
+                threads.extend(logged.filter_map(|place| ThreadId::parse(&place.name).ok()));
                 threads.into_iter().map(own).chain(fetched_threads(&self.store)?).collect()
             }
             Which::Named(names) => {
-                let named = names.iter().map(|name| find(name).or_else(|unknown| gone(name).ok_or(unknown)));
-                named.collect::<Result<_, _>>()?
+                let results = names.iter().map(|name| {
+                    ThreadTarget::find(&self.store, name).map(|target| (target.thread, target.reference)).or_else(
+                        |unknown| {
+                            ThreadId::parse(name).map(own).ok().or_else(|| fetched_thread(name, &logs)).ok_or(unknown)
+                        },
+                    )
+                });
+                results.collect::<Result<_, _>>()?
             }
         };
         Ok(ThreadsToVerify { repository: self, options, logs, targets, ask: Box::new(no_place), vanished })
     }
+}
+
+fn fetched_thread(name: &str, logs: &Logs) -> Option<(ThreadId, String)> {
+    let (remote, id) = name.rsplit_once('/')?;
+    let thread = ThreadId::parse(id).ok()?;
+    let reference = logs.fetched_place(remote, &Place::of_thread(&thread))?;
+    Some((thread, reference))
 }
 
 /// Returns a thread with its own ref.

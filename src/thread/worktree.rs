@@ -53,7 +53,7 @@ pub struct Saved {
     /// The record for a checkpoint.
     pub worktree: Worktree,
     /// Keeps its objects until a ref reaches them.
-    pub kept: KeepGuard,
+    pub guard: KeepGuard,
     /// Nested worktrees that it does not include.
     pub linked: Vec<PathBuf>,
     /// Untracked files above the limit, which it names only.
@@ -72,7 +72,7 @@ pub fn save(store: &Store, limit: u64, gate: &Gate) -> Result<Saved, Error> {
     snapshot.check_sizes(store, limit)?;
     snapshot.check_secrets(store, gate)?;
     let ignored = snapshot.ignored()?;
-    let kept = if snapshot.tree == store.empty_tree() {
+    let guard = if snapshot.tree == store.empty_tree() {
         // git has the empty tree built in, but other tools need the object.
         let mut batch = store.batch();
         batch.write(gix::objs::Kind::Tree, b"")?;
@@ -82,9 +82,12 @@ pub fn save(store: &Store, limit: u64, gate: &Gate) -> Result<Saved, Error> {
         let known = store.git().args(["rev-parse", "--verify", "--quiet", "HEAD^{tree}"]).line();
         quarantine.promote(snapshot.tree, known.ok().and_then(|tree| tree.parse().ok()))?
     };
-    let paths = |names: &[Vec<u8>]| names.iter().map(|path| path_of(path)).collect();
-    let (linked, too_large) = (paths(&snapshot.linked), paths(&snapshot.too_large));
-    Ok(Saved { worktree: Worktree { tree: snapshot.tree, ignored }, kept, linked, too_large })
+    let (linked, too_large) = (to_paths(&snapshot.linked), to_paths(&snapshot.too_large));
+    Ok(Saved { worktree: Worktree { tree: snapshot.tree, ignored }, guard, linked, too_large })
+}
+
+fn to_paths(names: &[Vec<u8>]) -> Vec<PathBuf> {
+    names.iter().map(|path| path_of(path)).collect()
 }
 
 impl<'q> Snapshot<'q> {
@@ -121,15 +124,15 @@ impl<'q> Snapshot<'q> {
         let input = outside.fold(b":/\0".to_vec(), |paths, path| [paths, left_out(path)].concat());
         let add = snapshot.git().args(["add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul"]);
         add.input(input).run().map_err(|error| match error {
-            program::Error::Failed { said, .. } => Error::Refused(said),
+            program::Error::Failed { stderr, .. } => Error::Refused(stderr),
             other => other.into(),
         })?;
         let now = snapshot.git().args(["ls-files", "-z", "--stage"]).run()?;
-        if let Some(nested) = links(&now).difference(&links(&staged)).next() {
-            return Err(Error::Nested(path_of(nested)));
+        if let Some(link) = links(&now).difference(&links(&staged)).next() {
+            return Err(Error::Nested(path_of(link)));
         }
-        let tree = snapshot.git().arg("write-tree").line()?;
-        snapshot.tree = tree.parse().map_err(|_| Error::Refused(format!("git wrote the tree {tree:?}")))?;
+        let written = snapshot.git().arg("write-tree").line()?;
+        snapshot.tree = written.parse().map_err(|_| Error::Refused(format!("git wrote the tree {written:?}")))?;
         Ok(snapshot)
     }
 
@@ -177,11 +180,13 @@ impl<'q> Snapshot<'q> {
 
     /// Returns those of the listed files that are above a limit.
     fn above(&self, limit: u64, listed: &[u8]) -> Vec<Vec<u8>> {
-        let is_above = |path: &&[u8]| {
-            let found = fs::symlink_metadata(self.root.join(path_of(path)));
-            found.is_ok_and(|found| found.is_file() && found.len() > limit)
-        };
-        records(listed).filter(is_above).map(<[u8]>::to_vec).collect()
+        records(listed)
+            .filter(|path| {
+                let found = fs::symlink_metadata(self.root.join(path_of(path)));
+                found.is_ok_and(|found| found.is_file() && found.len() > limit)
+            })
+            .map(<[u8]>::to_vec)
+            .collect()
     }
 
     /// Refuses files above a limit, unless HEAD has the same.
@@ -264,15 +269,18 @@ impl<'q> Snapshot<'q> {
         if records(&listed).count() > MOST_IGNORED {
             listed = list(&["--directory"])?;
         }
-        let path = |record: &[u8]| String::from_utf8_lossy(record).into_owned();
-        let mut ignored: Vec<Ignored> = records(&listed).map(|record| Ignored { path: path(record) }).collect();
+        let mut ignored: Vec<Ignored> = records(&listed).map(|record| Ignored { path: to_text(record) }).collect();
         if ignored.len() > MOST_IGNORED {
             return Err(Error::TooManyIgnored);
         }
-        ignored.extend(self.too_large.iter().map(|name| Ignored { path: path(name) }));
+        ignored.extend(self.too_large.iter().map(|name| Ignored { path: to_text(name) }));
         ignored.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(ignored)
     }
+}
+
+fn to_text(record: &[u8]) -> String {
+    String::from_utf8_lossy(record).into_owned()
 }
 
 /// Returns the worktrees of the repository that are nested in one of them, relative to its top.
@@ -319,9 +327,13 @@ fn literal(path: &[u8]) -> OsString {
 ///
 /// They are escaped patterns, because `git add` refuses an ignored literal path.
 fn left_out(path: &[u8]) -> Vec<u8> {
-    let is_special = |at: usize, byte: u8| at == 0 || matches!(byte, b'*' | b'?' | b'[' | b'\\');
-    let escaped = |(at, &byte): (usize, &u8)| if is_special(at, byte) { vec![b'\\', byte] } else { vec![byte] };
-    let pattern: Vec<u8> = path.iter().enumerate().flat_map(escaped).collect();
+    let pattern: Vec<u8> =
+        path.iter()
+            .enumerate()
+            .flat_map(|(at, &byte)| {
+                if at == 0 || matches!(byte, b'*' | b'?' | b'[' | b'\\') { vec![b'\\', byte] } else { vec![byte] }
+            })
+            .collect();
     let magic = b":(top,exclude,glob)";
     [&magic[..], &pattern, b"\0", magic, &pattern, b"/**\0"].concat()
 }

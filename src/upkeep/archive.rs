@@ -28,7 +28,7 @@ use crate::repository::Repository;
 use crate::run::query::target::{Target, unarchived_runs};
 use crate::verify::{self, Chain};
 
-use super::replaced::{self, By, Replaced};
+use super::replaced::{self, By};
 
 /// A selection of runs to archive.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ pub struct PutAway {
     pub already: bool,
     pub outcome: Outcomes,
     #[serde(skip)]
-    held: ArchivedRun,
+    archived: ArchivedRun,
 }
 
 /// A skipped run.
@@ -201,10 +201,10 @@ fn looked_at(store: &Store, run: &RunId) -> Result<Option<PutAway>, AnyError> {
         return Ok(None);
     }
     let stamps = refs::read(store, &format::stamps_ref(run))?;
-    let held = ArchivedRun { commit, seal: decoded.hash, stamps };
+    let archived = ArchivedRun { commit, seal: decoded.hash, stamps };
     let already = !refs::is_stored(store, &reference)?;
     let outcome = Outcomes::default();
-    Ok(Some(PutAway { run: run.clone(), commit, sealed_at: decoded.entry.at, already, outcome, held }))
+    Ok(Some(PutAway { run: run.clone(), commit, sealed_at: decoded.entry.at, already, outcome, archived }))
 }
 
 /// Adds the results of a run. Fails if a reader of the archive would reject the run.
@@ -217,7 +217,7 @@ fn sound(store: &Store, put: PutAway) -> Result<PutAway, String> {
 /// Archives runs, then keeps their other refs, then deletes the refs.
 fn put_away(writer: &Writer, runs: &[PutAway]) -> Result<String, AnyError> {
     let store = &writer.store;
-    let contents: Contents = runs.iter().map(|put| (put.run.clone(), put.held)).collect();
+    let contents: Contents = runs.iter().map(|put| (put.run.clone(), put.archived)).collect();
     let reference = archive::add(writer, &contents).map_err(Error::Archive)?;
     // Deletes only what a read of the archive confirms.
     let tip = refs::read(store, &reference)?.ok_or_else(|| refs::Error::LostRace(reference.clone()))?;
@@ -225,12 +225,15 @@ fn put_away(writer: &Writer, runs: &[PutAway]) -> Result<String, AnyError> {
     let ids: BTreeSet<RunId> = contents.keys().filter(|run| has.get(*run) == contents.get(*run)).cloned().collect();
     let replaced = replaced::replaced(store, &ids)?;
     replaced::keep(writer, &replaced)?;
-    let is_held = |one: &&Replaced| {
-        let held = has[&one.run];
-        // Time stamps that arrived in the meantime keep their ref.
-        one.by != By::Archive || one.oid == held.commit || Some(one.oid) == held.stamps
-    };
-    let gone: Vec<(String, Oid)> = replaced.iter().filter(is_held).map(|one| (one.name.clone(), one.oid)).collect();
+    let gone: Vec<(String, Oid)> = replaced
+        .iter()
+        .filter(|one| {
+            let archived = has[&one.run];
+            // Time stamps that arrived in the meantime keep their ref.
+            one.by != By::Archive || one.oid == archived.commit || Some(one.oid) == archived.stamps
+        })
+        .map(|one| (one.name.clone(), one.oid))
+        .collect();
     refs::delete_all(store, &gone)?;
     Ok(reference)
 }

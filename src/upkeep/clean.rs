@@ -102,8 +102,8 @@ pub fn clean(
     let mut cleaned = Cleaned::default();
     let _hold = match RunLock::take(&store.common_dir(), run) {
         Ok(hold) => hold,
-        Err(held @ run_lock::Error::Held { .. }) => {
-            cleaned.notes.push(format!("{held}; it is left alone"));
+        Err(locked @ run_lock::Error::Held { .. }) => {
+            cleaned.notes.push(format!("{locked}; it is left alone"));
             return Ok(cleaned);
         }
         Err(other) => return Err(Error::Hold(other).into()),

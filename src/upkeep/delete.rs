@@ -59,7 +59,7 @@ impl Repository {
         let (store, mut archives) = (&self.store, Vec::new());
         for (reference, tip) in refs::list(store, format::ARCHIVE_REFS)? {
             // An unreadable archive does not prevent the deletion of runs that are not in it.
-            if archives::contents(store, tip).is_ok_and(|held| held.contains_key(&run)) {
+            if archives::contents(store, tip).is_ok_and(|contents| contents.contains_key(&run)) {
                 archives.push(reference);
             }
         }
@@ -78,8 +78,8 @@ impl Repository {
         let copies = refs::fetched_at(store, &Place::of_run(&run))?.into_iter().filter(|(_, tip)| is_copy(*tip));
         let copies = copies.map(|(reference, _)| Target { run: run.clone(), reference }.name()).collect();
         let tips = self.refs_of(&run)?;
-        let refs = tips.iter().map(|(name, _)| name.clone()).collect();
-        let log = Logs::read(store)?.held(None).remove(&run);
+        let refs = tips.iter().map(|(reference, _)| reference.clone()).collect();
+        let log = Logs::read(store)?.recorded_runs(None).remove(&run);
         Ok(Deletion { run, refs, archives, worktrees, bytes, log, copies, tips })
     }
 
@@ -129,8 +129,10 @@ impl Repository {
     /// Returns true if a remaining archived run has this base.
     fn is_base_of_archived(&self, base: Oid) -> bool {
         let runs = target::own_runs(&self.store).unwrap_or_default();
-        let archived = |run: &RunId| refs::is_stored(&self.store, &format::run_ref(run)).is_ok_and(|stored| !stored);
-        runs.iter().any(|run| archived(run) && replaced::base_of(&self.store, run) == Some(base))
+        runs.iter().any(|run| {
+            refs::is_stored(&self.store, &format::run_ref(run)).is_ok_and(|stored| !stored)
+                && replaced::base_of(&self.store, run) == Some(base)
+        })
     }
 
     /// Returns our run with this name, including the remains of an interrupted deletion.

@@ -25,7 +25,7 @@ pub struct Stay {
 }
 
 impl Stay {
-    fn of(path: &Path, (kind, why): (&'static str, &'static str)) -> Self {
+    fn measure(path: &Path, (kind, why): (&'static str, &'static str)) -> Self {
         Self { kind, path: path.display().to_string(), bytes: disk::size(path, 0), why }
     }
 }
@@ -55,7 +55,7 @@ pub fn survey(host: &Host, known: &dyn Fn(&RunId) -> bool) -> Result<Survey, Err
         Survey { root: host.settings.root.is_dir().then(|| host.settings.root.clone()), ..Survey::default() };
     for pool in workspace::pools(&host.settings.root).map_err(|e| Error(host.settings.root.clone(), e))? {
         if pool.is_locked {
-            survey.stays.push(Stay::of(&pool.path, POOL));
+            survey.stays.push(Stay::measure(&pool.path, POOL));
         } else {
             let bytes = disk::size(&pool.path, 0);
             survey.dead.push((pool.path, bytes));
@@ -63,16 +63,16 @@ pub fn survey(host: &Host, known: &dyn Fn(&RunId) -> bool) -> Result<Survey, Err
     }
     for dir in folders(&host.settings.root) {
         let Some(run) = dir.file_name().and_then(|name| RunId::decode(name.to_str()?)) else { continue };
-        let held = known(&run) && is_held(host, &run);
+        let is_live = known(&run) && is_held(host, &run);
         for path in folders(&dir) {
             let why = match () {
                 () if path.to_string_lossy().ends_with(UNSAVED) => KEPT,
-                () if held => LIVE,
+                () if is_live => LIVE,
                 () if !known(&run) => UNKNOWN,
                 // It is removed and reported with its run.
                 () => continue,
             };
-            survey.stays.push(Stay::of(&path, why));
+            survey.stays.push(Stay::measure(&path, why));
         }
     }
     survey.stays.sort_by(|a, b| a.path.cmp(&b.path));

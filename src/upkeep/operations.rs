@@ -54,12 +54,12 @@ impl Repository {
     }
 
     /// Frees the disk space of some runs, or of all if none is named.
-    pub fn clean(&self, named: &[String], request: Request) -> Result<CleanAnswer, AnyError> {
+    pub fn clean(&self, names: &[String], request: Request) -> Result<CleanAnswer, AnyError> {
         let mut runs = Vec::new();
-        for named in named {
-            let target = Target::find(&self.store, named)?;
+        for name in names {
+            let target = Target::find(&self.store, name)?;
             if !target.is_own() {
-                return Err(Error::Foreign(named.clone()).into());
+                return Err(Error::Foreign(name.clone()).into());
             }
             runs.push(target.run);
         }

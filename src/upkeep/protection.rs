@@ -56,14 +56,17 @@ fn unprotected_checks(config: &Config) -> Vec<String> {
     if !config.protect.is_empty() {
         return Vec::new();
     }
-    let is_bare = |settings: &Executor| settings.verify.is_some() && settings.protect.is_empty();
     let command = config.executors.get_key_value(COMMAND).map(|(name, _)| name);
     let executors = command.into_iter().chain(config.registered_executors());
-    let executors = executors.filter(|name| config.settings_of(name).is_some_and(|settings| is_bare(&settings)));
+    let executors = executors.filter(|name| config.settings_of(name).is_some_and(|settings| is_unprotected(&settings)));
     let subagents = config.registered_subagents();
-    let subagents = subagents.filter(|name| config.subagent(name).is_some_and(|settings| is_bare(&settings)));
+    let subagents = subagents.filter(|name| config.subagent(name).is_some_and(|settings| is_unprotected(&settings)));
     executors
         .map(|name| format!("executor {name:?}"))
         .chain(subagents.map(|name| format!("subagent {name:?}")))
         .collect()
+}
+
+fn is_unprotected(settings: &Executor) -> bool {
+    settings.verify.is_some() && settings.protect.is_empty()
 }

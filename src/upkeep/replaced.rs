@@ -40,17 +40,20 @@ pub(super) enum By {
 /// Returns the existing refs of some runs.
 pub(super) fn replaced(store: &Store, runs: &BTreeSet<RunId>) -> Result<Vec<Replaced>, refs::Error> {
     let there: BTreeMap<String, Oid> = refs::list(store, REFS)?.into_iter().collect();
-    let of = |run: &RunId| {
-        [
-            (format::run_ref(run), By::Archive),
-            (format::stamps_ref(run), By::Archive),
-            (format::base_ref(run), By::Parent),
-            (format::transcripts_ref(run), By::Folder("transcripts")),
-            (format::salvage_ref(run), By::Folder("salvage")),
-        ]
-        .map(|(name, by)| Some(Replaced { oid: *there.get(&name)?, name, run: run.clone(), by }))
-    };
-    Ok(runs.iter().flat_map(of).flatten().collect())
+    Ok(runs
+        .iter()
+        .flat_map(|run| {
+            [
+                (format::run_ref(run), By::Archive),
+                (format::stamps_ref(run), By::Archive),
+                (format::base_ref(run), By::Parent),
+                (format::transcripts_ref(run), By::Folder("transcripts")),
+                (format::salvage_ref(run), By::Folder("salvage")),
+            ]
+            .map(|(name, by)| Some(Replaced { oid: *there.get(&name)?, name, run: run.clone(), by }))
+        })
+        .flatten()
+        .collect())
 }
 
 /// Returns true if [`keep`] creates a missing ref.

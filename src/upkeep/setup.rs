@@ -95,12 +95,14 @@ impl Repository {
         };
         let remotes = Remotes::read(&self.store)?;
         let names: Vec<String> = remotes.names().into_iter().map(str::to_owned).collect();
-        let is_shared = |name: &&String| local.values(&format!("remote.{name}.fetch")).any(|it| it == refspec(name));
         Ok(Offer {
             agent: registered.or_else(|| agents.first().map(|name| (*name).to_owned())),
             agents,
             protect,
-            shared: names.iter().find(is_shared).cloned(),
+            shared: names
+                .iter()
+                .find(|name| local.values(&format!("remote.{name}.fetch")).any(|it| it == refspec(name)))
+                .cloned(),
             remote: default_remote(&remotes),
             remotes: names,
         })
@@ -214,8 +216,10 @@ impl Repository {
         let pass = needs.pass.iter().filter(|variable| !known.pass_env.contains(variable));
         composer.add_words(&key("passEnv"), pass);
         // An attempt fails if a secret is missing, so only those that are set are named.
-        let is_named = |variable: &str| known.secret_env.iter().any(|secret| secret.name == variable);
-        composer.add_words(&key("secretEnv"), needs.keys.iter().filter(|variable| !is_named(variable)));
+        composer.add_words(
+            &key("secretEnv"),
+            needs.keys.iter().filter(|variable| !known.secret_env.iter().any(|secret| secret.name == **variable)),
+        );
         for path in
             needs.readable.iter().filter(|path| !known.readable.contains(path) && !known.writable.contains(path))
         {
@@ -247,7 +251,6 @@ impl Repository {
         if !is_on_path(environment, name) {
             composer.warn(format!("{name} is not on PATH: install {title} before you run it"));
         }
-        let is_set = |variable: &String| environment.variable(variable).is_some();
         if !needs.has_login() && known.secret_env.is_empty() {
             composer.warn(format!(
                 "{title} has neither a key nor a login here: set {} or log in, and run `git handoff init` again",
@@ -255,7 +258,7 @@ impl Repository {
             ));
         }
         for secret in known.secret_env.iter().filter(|secret| secret.is_from_environment(&secret.name)) {
-            if !is_set(&secret.name) {
+            if environment.variable(&secret.name).is_none() {
                 composer.warn(format!("`{}` names {}, which is not set: attempts fail", secret.key, secret.name));
             }
         }
@@ -317,10 +320,13 @@ fn left_out(manifest: &str) -> String {
 /// Returns the preset of an agent.
 fn preset(name: &str) -> Result<&'static Preset, Error> {
     PRESETS.get(name).ok_or_else(|| {
-        let known = || PRESETS.keys().map(String::as_str);
-        let nearest = nearest(&name.to_ascii_lowercase(), known()).map(str::to_owned);
-        Error::UnknownAgent { name: name.to_owned(), nearest, known: known().collect::<Vec<_>>().join(", ") }
+        let nearest = nearest(&name.to_ascii_lowercase(), agent_names()).map(str::to_owned);
+        Error::UnknownAgent { name: name.to_owned(), nearest, known: agent_names().collect::<Vec<_>>().join(", ") }
     })
+}
+
+fn agent_names() -> impl Iterator<Item = &'static str> {
+    PRESETS.keys().map(String::as_str)
 }
 
 /// Returns true if no agent, executor, check or protected file is configured.
@@ -352,10 +358,14 @@ fn prunes(store: &Store, remote: &str) -> Result<bool, program::Error> {
 
 /// Returns true if a folder of `PATH` has an executable file of this name.
 fn is_on_path(environment: &Environment, program: &str) -> bool {
-    let is_program = |metadata: std::fs::Metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0;
     let path = environment.path.as_deref().unwrap_or_default().as_bytes();
     let mut folders = path.split(|byte| *byte == b':').filter(|folder| !folder.is_empty());
-    folders.any(|folder| Path::new(OsStr::from_bytes(folder)).join(program).metadata().is_ok_and(is_program))
+    folders.any(|folder| {
+        Path::new(OsStr::from_bytes(folder))
+            .join(program)
+            .metadata()
+            .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    })
 }
 
 errors! {

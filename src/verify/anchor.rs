@@ -87,10 +87,6 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
     }
     let links = &case.chain.links;
     let writers = case.chain.sealers();
-    let sealed = |at: usize| {
-        let Link { hash, commit, .. } = links[at];
-        Seal { root: root::over(case, at), entries: at as u64, seal: hash, commit }
-    };
     let (first, known) = (links.first().map(|link| link.hash), case.options.known_keys());
     let signer = links.first().and_then(|link| link.signer.as_deref().ok());
     let begun_here = !case.options.alone && at_hand.logs.began_here(case.run, signer.zip(first));
@@ -98,7 +94,10 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
     let facts = Known {
         run: case.run,
         first,
-        seal: case.seal().map(sealed),
+        seal: case.seal().map(|at| {
+            let Link { hash, commit, .. } = links[at];
+            Seal { root: root::over(case, at), entries: at as u64, seal: hash, commit }
+        }),
         writers: &writers,
         keys: &known,
         at: Some(RunPlace { reference: case.reference, begun_here }),
@@ -210,11 +209,11 @@ impl Known<'_> {
                     continue;
                 }
                 Answer::Logs(logs) => {
-                    let asked = || {
+                    let by_key = || {
                         logs.iter().flat_map(|logs| &logs.logs).filter_map(|log| Some((log, self.reason_by_key(log)?)))
                     };
-                    let others = asked().filter_map(|(log, _)| self.other_run(log, true)).collect();
-                    self.logs(asked()).with_others(others)
+                    let others = by_key().filter_map(|(log, _)| self.other_run(log, true)).collect();
+                    self.logs(by_key()).with_others(others)
                 }
                 Answer::Seals(seals) => self.seals(seals),
                 Answer::None(why) => AnchorAnswer { silent: Some(why.clone()), ..AnchorAnswer::default() },
@@ -243,12 +242,14 @@ impl Known<'_> {
     /// A remote may hold logs of any origin. There, a log of a foreign key does not count for a run
     /// whose key the verifier knows.
     fn reason(&self, log: &Log) -> Option<Reason> {
-        let is_known_run = || self.writers.iter().any(|writer| self.keys.contains(writer));
-        let lies_beside = || self.at.is_some_and(|at| log.lies_beside(at.reference));
-        let beside = if log.elsewhere { log.is_own() } else { lies_beside() };
+        let is_adjacent =
+            if log.elsewhere { log.is_own() } else { self.at.is_some_and(|at| log.lies_beside(at.reference)) };
         // Other people fill a bundle, as they do a remote.
         let own = log.is_own() && (log.elsewhere || !self.options.alone);
-        self.reason_by_key(log).or_else(|| (beside && (own || !is_known_run())).then_some(Reason::Beside))
+        self.reason_by_key(log).or_else(|| {
+            (is_adjacent && (own || !self.writers.iter().any(|writer| self.keys.contains(writer))))
+                .then_some(Reason::Beside)
+        })
     }
 
     /// Returns the common answer of some logs.
@@ -316,8 +317,9 @@ impl Known<'_> {
     /// Returns true if the seal in this repository's own log is that of its own run of this name,
     /// whose deletion the key of the log signed.
     fn was_deleted(&self, log: &Log, logged: &LogRecorded) -> bool {
-        let is_of = |deleted: &Deleted| deleted.is_of(self.run, &log.fingerprint, logged.last);
-        !log.elsewhere && log.is_own() && self.deleted.as_ref().is_some_and(is_of)
+        !log.elsewhere
+            && log.is_own()
+            && self.deleted.as_ref().is_some_and(|deleted| deleted.is_of(self.run, &log.fingerprint, logged.last))
     }
 
     /// Returns true if the run is a fetched copy that may be older than the log, which lies
@@ -328,14 +330,14 @@ impl Known<'_> {
         !log.elsewhere && self.at.is_some_and(elsewhere)
     }
 
-    fn seals(&self, held: &[Held]) -> AnchorAnswer {
+    fn seals(&self, anchored: &[Held]) -> AnchorAnswer {
         let mut answer = AnchorAnswer::default();
-        for held in held {
-            let own = self.writers.contains(&held.key);
-            match self.differs_held(&held.seal) {
+        for entry in anchored {
+            let own = self.writers.contains(&entry.key);
+            match self.differs_held(&entry.seal) {
                 None => answer.holds |= own,
                 Some(why) if own => answer.findings.push(format!("it {why}")),
-                Some(_) => answer.others.extend(self.other_seal(held)),
+                Some(_) => answer.others.extend(self.other_seal(entry)),
             }
             answer.knows |= own;
         }
@@ -345,13 +347,13 @@ impl Known<'_> {
 
     /// Returns how a log's statement differs from the run.
     fn contradiction(&self, logged: &LogRecorded) -> Option<String> {
-        let LogRecorded { log: key, first: named, .. } = logged;
+        let LogRecorded { log: key, first: recorded_first, .. } = logged;
         if let Some(found) = self.first
-            && *named != found
+            && *recorded_first != found
         {
             let writers = self.writers.join(", ");
             return Some(format!(
-                "holds another run by this name: that of the key {key} began with {named}; that of {writers} with {found}"
+                "holds another run by this name: that of the key {key} began with {recorded_first}; that of {writers} with {found}"
             ));
         }
         self.differs_logged(logged)
@@ -363,10 +365,10 @@ impl Known<'_> {
     }
 
     /// Returns how a seal that an external anchor holds differs from the run's.
-    pub(super) fn differs_held(&self, held: &Seal) -> Option<String> {
-        let is_other = self.seal.as_ref().is_some_and(|seal| seal != held);
-        let other = || is_other.then(|| "holds another seal".to_owned());
-        self.differs(held.root, held.entries, held.seal).or_else(other)
+    pub(super) fn differs_held(&self, anchored: &Seal) -> Option<String> {
+        let is_other = self.seal.as_ref().is_some_and(|seal| seal != anchored);
+        self.differs(anchored.root, anchored.entries, anchored.seal)
+            .or_else(|| is_other.then(|| "holds another seal".to_owned()))
     }
 
     fn differs(&self, root: Digest, entries: u64, last: Digest) -> Option<String> {

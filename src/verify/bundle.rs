@@ -74,22 +74,21 @@ impl ChainReport {
 /// Returns true for the capability of a bundle that lacks blobs on purpose.
 fn omits_blobs(capability: &str) -> bool {
     let limit = capability.strip_prefix("filter=blob:limit=");
-    let is_number = |digits: &str| (1..=18).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
-    capability == "filter=blob:none" || limit.is_some_and(is_number)
+    capability == "filter=blob:none"
+        || limit.is_some_and(|digits| (1..=18).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
 impl Bundle {
     /// Opens a bundle of at most `largest` bytes. Git checks every object; no other repository is
     /// touched.
     pub fn open(path: &Path, largest: u64) -> Result<Self, BundleError> {
-        let unreadable = |error| BundleError::Read(path.to_owned(), error);
-        let mut file = File::open(path).map_err(unreadable)?;
-        let size = file.metadata().map_err(unreadable)?.len();
+        let mut file = File::open(path).map_err(unreadable(path))?;
+        let size = file.metadata().map_err(unreadable(path))?.len();
         if size > largest {
             return Err(BundleError::TooLarge(path.to_owned(), largest));
         }
         let mut start = Vec::new();
-        (&mut file).take(LONGEST_HEAD).read_to_end(&mut start).map_err(unreadable)?;
+        (&mut file).take(LONGEST_HEAD).read_to_end(&mut start).map_err(unreadable(path))?;
         let head = bundle_head(&start).ok_or_else(|| BundleError::NotABundle(path.to_owned()))?;
         drop(start);
         if head.refs.len() > MOST_REFS {
@@ -97,23 +96,23 @@ impl Bundle {
         }
         // Blobs that a filter left out are missing as in a partial clone.
         let (filters, others): (Vec<&String>, Vec<&String>) =
-            head.asks.iter().partition(|asked| head.is_newer && omits_blobs(asked));
+            head.asks.iter().partition(|capability| head.is_newer && omits_blobs(capability));
         let is_filtered = !filters.is_empty();
-        if let Some(asked) = others.first().or_else(|| filters.get(1)) {
-            return Err(BundleError::Capability(path.to_owned(), printable::line(asked)));
+        if let Some(capability) = others.first().or_else(|| filters.get(1)) {
+            return Err(BundleError::Capability(path.to_owned(), printable::line(capability)));
         }
         if !head.prerequisites.is_empty() {
             return Err(BundleError::Incomplete(path.to_owned(), head.prerequisites.len()));
         }
         let pack = head.length as u64;
-        file.seek(io::SeekFrom::Start(pack)).map_err(unreadable)?;
+        file.seek(io::SeekFrom::Start(pack)).map_err(unreadable(path))?;
         let scratch = ScratchRepo::new(&head.object_format)?.partial_if(is_filtered)?;
         let hash_length = scratch.store().hash_kind().len_in_bytes();
         let most = bounds::unpacked(size.saturating_sub(pack));
-        if !unpacked_size::fits(BufReader::new(&file), hash_length, most).map_err(unreadable)? {
+        if !unpacked_size::fits(BufReader::new(&file), hash_length, most).map_err(unreadable(path))? {
             return Err(BundleError::Unpacked(path.to_owned(), most));
         }
-        file.seek(io::SeekFrom::Start(pack)).map_err(unreadable)?;
+        file.seek(io::SeekFrom::Start(pack)).map_err(unreadable(path))?;
         let call = scratch.store().git().frugal().config("transfer.fsckObjects=true").stdin(file);
         let call = call.largest_file(largest);
         let check = format!(
@@ -161,12 +160,12 @@ impl Bundle {
         if all.is_empty() {
             return Err(BundleError::Empty);
         }
-        let is_wanted = |one: &One<'_>| names.is_empty() || names.iter().any(|name| name == one.name());
-        let wanted: Vec<One<'_>> = all.into_iter().filter(is_wanted).collect();
+        let selected: Vec<One<'_>> =
+            all.into_iter().filter(|one| names.is_empty() || names.iter().any(|name| name == one.name())).collect();
         let store = self.scratch.store();
         let logs = Logs::read(store)?.with_witnesses(witnesses);
         let options = Options { alone: true, ..options.clone() };
-        Ok(wanted.into_iter().map(move |one| match one {
+        Ok(selected.into_iter().map(move |one| match one {
             One::Run(run) => {
                 let at_hand = AtHand { logs: &logs, ask: ask.run, bases: Some(self.bases.store()) };
                 verify_with(store, &at_hand, run, &run_ref(run), &options)
@@ -229,6 +228,10 @@ impl Bundle {
         }
         Ok(())
     }
+}
+
+fn unreadable(path: &Path) -> impl Fn(io::Error) -> BundleError {
+    move |error| BundleError::Read(path.to_owned(), error)
 }
 
 /// Returns true for the ref of the protected files of a run's base.

@@ -64,38 +64,43 @@ pub struct TakenOver {
 fn takeovers(case: &Case<'_>) -> Vec<TakenOver> {
     let links = &case.chain.links;
     let keys: BTreeMap<u64, &Link> = links.iter().map(|link| (link.entry.seq, link)).collect();
-    let signed = |takeover: Takeover| {
-        let key = keys[&takeover.entry].signer.as_deref().ok().map(str::to_owned);
-        TakenOver { takeover, key }
-    };
-    Takeover::all(links.iter().map(|link| &link.entry)).into_iter().map(signed).collect()
+    Takeover::all(links.iter().map(|link| &link.entry))
+        .into_iter()
+        .map(|takeover| {
+            let key = keys[&takeover.entry].signer.as_deref().ok().map(str::to_owned);
+            TakenOver { takeover, key }
+        })
+        .collect()
 }
 
 fn decisions(case: &Case<'_>) -> Vec<Decided> {
     let first = case.chain.links.first();
     let author = first.and_then(|link| link.signer.as_deref().ok());
-    let decided = |link: &Link| {
-        let Event::ItemDecided(e) = &link.entry.event else { return None };
-        let voucher = match (
-            external_statements::check(case.run, first.map(|first| first.hash), &link.entry.event),
-            &link.signer,
-        ) {
-            (Some(Ok(_)), _) => Voucher::Decider,
-            (None, Ok(key)) if *key == e.by => Voucher::Decider,
-            (_, Ok(key)) => Voucher::Writer(key.clone()),
-            (_, Err(_)) => Voucher::None,
-        };
-        let by_author = author == Some(e.by.as_str());
-        Some(Decided {
-            item: e.item.clone(),
-            decision: e.decision,
-            by: e.by.clone(),
-            voucher,
-            by_author,
-            role_shown: true,
+    case.chain
+        .links
+        .iter()
+        .filter_map(|link| {
+            let Event::ItemDecided(e) = &link.entry.event else { return None };
+            let voucher = match (
+                external_statements::check(case.run, first.map(|first| first.hash), &link.entry.event),
+                &link.signer,
+            ) {
+                (Some(Ok(_)), _) => Voucher::Decider,
+                (None, Ok(key)) if *key == e.by => Voucher::Decider,
+                (_, Ok(key)) => Voucher::Writer(key.clone()),
+                (_, Err(_)) => Voucher::None,
+            };
+            let by_author = author == Some(e.by.as_str());
+            Some(Decided {
+                item: e.item.clone(),
+                decision: e.decision,
+                by: e.by.clone(),
+                voucher,
+                by_author,
+                role_shown: true,
+            })
         })
-    };
-    case.chain.links.iter().filter_map(decided).collect()
+        .collect()
 }
 
 impl Report {
@@ -111,7 +116,7 @@ impl Report {
             so_far: root::so_far(case),
             plan: submitted.map(|e| e.plan.sha256),
             rules: submitted.and_then(|e| Some(e.rules?.sha256)),
-            pipelines: pipelines::named(&case.chain)
+            pipelines: pipelines::by_name(&case.chain)
                 .into_iter()
                 .map(|(name, (_, is))| (name.to_owned(), is.sha256))
                 .collect(),

@@ -21,13 +21,13 @@ struct Claimed {
     /// The entry that claims it.
     seq: u64,
     item: Option<ItemId>,
-    named: Product,
+    product: Product,
 }
 
 impl Claimed {
     fn at(&self) -> At<'_> {
         let at = At::entry(self.seq);
-        self.item.as_ref().map_or(at, |item| at.of(item))
+        self.item.as_ref().map_or(at, |item| at.for_item(item))
     }
 }
 
@@ -40,25 +40,25 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
     // Products may share a blob, which is read once.
     let mut blobs: BTreeMap<Oid, Vec<Claimed>> = BTreeMap::new();
     for claimed in products.into_iter().chain(artifacts) {
-        blobs.entry(claimed.named.oid).or_default().push(claimed);
+        blobs.entry(claimed.product.oid).or_default().push(claimed);
     }
     let blobs: Vec<_> = blobs.into_iter().collect();
     let read = map_objects(case.store, &blobs, |objects, (oid, _)| hash(case.store, objects, *oid));
     let mut findings = Findings::default();
     let (mut bytes, mut missing) = (0, 0);
-    for ((_, claims), read) in blobs.iter().zip(read) {
+    for ((_, claims), outcome) in blobs.iter().zip(read) {
         for claimed in claims {
-            match &read {
+            match &outcome {
                 Err(Fault::Missing(_)) if case.lazy => missing += 1,
                 Err(fault) => {
                     findings.report_at(claimed.at(), Code::ContentUnread, format!("{}: {fault}", claimed.label));
                 }
-                Ok((digest, size)) if *digest != claimed.named.sha256 || claimed.named.size != *size => {
-                    let wanted = claimed.named.sha256.short();
+                Ok((digest, size)) if *digest != claimed.product.sha256 || claimed.product.size != *size => {
+                    let expected = claimed.product.sha256.short();
                     findings.report_at(
                         claimed.at(),
                         Code::ContentBytes,
-                        format!("{} hashes to {}, not to {wanted}", claimed.label, digest.short()),
+                        format!("{} hashes to {}, not to {expected}", claimed.label, digest.short()),
                     );
                 }
                 Ok((_, size)) => bytes += size,
@@ -79,7 +79,7 @@ fn products(case: &Case<'_>) -> Vec<Claimed> {
     let mut products = Vec::new();
     for link in &case.chain.links {
         let seq = link.entry.seq;
-        let claimed = |label, item, named: &Product| Claimed { label, seq, item, named: *named };
+        let claimed = |label, item, product: &Product| Claimed { label, seq, item, product: *product };
         match &link.entry.event {
             Event::ItemReconciled(e) => {
                 let handed = e.products.iter();
@@ -102,8 +102,12 @@ fn products(case: &Case<'_>) -> Vec<Claimed> {
 
 fn artifacts(case: &Case<'_>) -> Vec<Claimed> {
     let sealed = case.chain.submitted().into_iter().flat_map(|e| &e.artifacts);
-    let claimed =
-        sealed.map(|(path, named)| Claimed { label: format!("artifact {path}"), seq: 0, item: None, named: *named });
+    let claimed = sealed.map(|(path, product)| Claimed {
+        label: format!("artifact {path}"),
+        seq: 0,
+        item: None,
+        product: *product,
+    });
     claimed.collect()
 }
 
@@ -117,15 +121,15 @@ pub(super) fn hash(store: &Store, objects: &Objects, oid: Oid) -> Result<(Digest
     }
     // gix inflates the whole object; git streams it. The object is here, so nothing is fetched or
     // replaced.
-    let mut named = objects.blob_hasher(size);
+    let mut git_hasher = objects.blob_hasher(size);
     let git = store.git().frugal().env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_NO_LAZY_FETCH", "1");
     let streamed = git.arg("cat-file").arg("blob").arg(oid.to_string()).stream(&mut |chunk| {
         hasher.update(chunk);
-        named.update(chunk);
+        git_hasher.update(chunk);
         Ok(())
     });
     streamed.map_err(|e| Fault::unread(oid, size, &e))?;
-    if named.try_finalize().ok().map(Oid) != Some(oid) {
+    if git_hasher.try_finalize().ok().map(Oid) != Some(oid) {
         return Err(Fault::Damaged(oid, "its bytes do not hash to its id".to_owned()));
     }
     Ok(hasher.finish())

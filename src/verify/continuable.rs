@@ -192,11 +192,14 @@ fn stranger(case: &Case<'_>, own_key: &str, begun: Begun<'_>) -> Result<Option<S
     let Begun::ByKnown(trust) = begun else { return Ok(None) };
     let Some(first) = case.chain.links.first() else { return Ok(None) };
     let read = Link::read(&Objects::new(case.store), first.commit);
-    let unread = |why: String| Refusal::Unread { run: case.run.clone(), why };
-    let read = read.map_err(unread)?;
-    let key = Signed::of(&read).key().map_err(unread)?;
+    let read = read.map_err(unread(case.run.clone()))?;
+    let key = Signed::from_link(&read).key().map_err(unread(case.run.clone()))?;
     let known = trust.is_some_and(|trust| trust.trusts(key, first.entry.at));
     Ok((key != own_key && !known).then(|| key.to_owned()))
+}
+
+fn unread(run: RunId) -> impl Fn(String) -> Refusal {
+    move |why: String| Refusal::Unread { run: run.clone(), why }
 }
 
 /// Returns a report without the rows `root`, `anchor` and `content`, which do not matter for

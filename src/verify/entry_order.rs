@@ -30,8 +30,8 @@ fn parent_fault(link: &Link, before: Option<&Link>, parents: Parents) -> Option<
             (count != usize::from(before.is_some())).then(|| format!("entry {seq} has {count} parents"))
         }
         Parents::Named => {
-            let named = before.map(|before| before.commit).into_iter().chain(link.entry.event.further_parents());
-            (!named.eq(link.parents.iter().copied())).then(|| format!("entry {seq} has other parents than it says"))
+            let expected = before.map(|before| before.commit).into_iter().chain(link.entry.event.further_parents());
+            (!expected.eq(link.parents.iter().copied())).then(|| format!("entry {seq} has other parents than it says"))
         }
     }
 }

@@ -49,9 +49,9 @@ pub(super) fn check(run: &RunId, first: Option<Digest>, event: &Event) -> Option
         }
         let Some(first) = first else { return Err("the run has no entry 0".to_owned()) };
         let records = match (&entry.event, event) {
-            (Event::LogDecided(statement), Event::ItemDecided(e)) => statement.is_recorded_by(first, e),
-            (Event::LogWritten(statement), Event::DocumentWritten(e)) => {
-                statement.is_recorded_by(first, e) && e.author == entry.actor
+            (Event::LogDecided(decided), Event::ItemDecided(e)) => decided.is_recorded_by(first, e),
+            (Event::LogWritten(written), Event::DocumentWritten(e)) => {
+                written.is_recorded_by(first, e) && e.author == entry.actor
             }
             _ => false,
         };

@@ -70,7 +70,7 @@ impl First {
     }
 
     /// Returns the first finding of a row that fails.
-    pub(crate) fn of(row: &'static str, verdict: &Verdict) -> Option<Self> {
+    pub(crate) fn from_verdict(row: &'static str, verdict: &Verdict) -> Option<Self> {
         let without_code = Self { stage: Code::of_row(row).stage(), entry: 0, code: None, row };
         (verdict.state == State::Failed).then(|| verdict.first.unwrap_or(without_code))
     }
@@ -124,10 +124,10 @@ impl<'a> At<'a> {
     }
 
     pub(crate) fn item(item: &'a ItemId) -> Self {
-        Self::default().of(item)
+        Self::default().for_item(item)
     }
 
-    pub(crate) fn of(self, item: &'a ItemId) -> Self {
+    pub(crate) fn for_item(self, item: &'a ItemId) -> Self {
         Self { item: Some(item), ..self }
     }
 
@@ -144,7 +144,7 @@ impl<'a> At<'a> {
 /// Contradictions, or missing objects.
 #[derive(Clone, Default)]
 struct List {
-    kept: Vec<Finding>,
+    findings: Vec<Finding>,
     count: usize,
     codes: BTreeSet<Code>,
     first: Option<First>,
@@ -153,8 +153,8 @@ struct List {
 impl List {
     fn add(&mut self, finding: impl FnOnce() -> Finding) {
         self.count += 1;
-        if self.kept.len() < MAX_KEPT {
-            self.kept.push(finding());
+        if self.findings.len() < MAX_KEPT {
+            self.findings.push(finding());
         }
     }
 
@@ -164,15 +164,15 @@ impl List {
     }
 
     fn extend(&mut self, other: &Self) {
-        other.kept.iter().for_each(|finding| self.add(|| finding.clone()));
-        self.count += other.count - other.kept.len();
+        other.findings.iter().for_each(|finding| self.add(|| finding.clone()));
+        self.count += other.count - other.findings.len();
         self.codes.extend(&other.codes);
         self.first = earliest(self.first, other.first);
     }
 
     /// Returns the first finding and the number of the others.
     fn summary(&self) -> Option<String> {
-        let first = &self.kept.first()?.text;
+        let first = &self.findings.first()?.text;
         Some(if self.count > 1 { format!("{first} (and {} more)", self.count - 1) } else { first.clone() })
     }
 }
@@ -236,7 +236,7 @@ impl Findings {
 
     /// Returns the first finding, contradictions first.
     pub(crate) fn first(&self) -> Option<&str> {
-        self.wrong.kept.first().or(self.missing.kept.first()).map(|finding| finding.text.as_str())
+        self.wrong.findings.first().or(self.missing.findings.first()).map(|finding| finding.text.as_str())
     }
 
     /// Returns the verdict. In a complete repository (`lazy` is false), a missing object is a
@@ -247,10 +247,10 @@ impl Findings {
         }
         match (self.wrong.summary(), self.missing.summary()) {
             (Some(wrong), _) => {
-                let List { codes, first, kept: findings, .. } = self.wrong;
+                let List { codes, first, findings, .. } = self.wrong;
                 Verdict { codes, first, findings, ..Verdict::failed(wrong) }
             }
-            (None, Some(missing)) => Verdict { findings: self.missing.kept, ..Verdict::incomplete(missing) },
+            (None, Some(missing)) => Verdict { findings: self.missing.findings, ..Verdict::incomplete(missing) },
             (None, None) => Verdict::ok(fine()),
         }
     }
@@ -272,11 +272,11 @@ pub(crate) struct Verdict {
 
 impl Verdict {
     pub(crate) fn ok(detail: impl Into<String>) -> Self {
-        Self::of(State::Ok, detail.into(), false)
+        Self::with_state(State::Ok, detail.into(), false)
     }
 
     pub(crate) fn failed(detail: impl Into<String>) -> Self {
-        Self::of(State::Failed, detail.into(), false)
+        Self::with_state(State::Failed, detail.into(), false)
     }
 
     /// Fails a row of a run.
@@ -296,7 +296,7 @@ impl Verdict {
     /// Returns the verdict once the first finding of all rows is known: later stages are not
     /// judged.
     pub(crate) fn up_to(&self, row: &'static str, first: First) -> Self {
-        let stage = First::of(row, self).map_or_else(|| Code::of_row(row).stage(), |own| own.stage);
+        let stage = First::from_verdict(row, self).map_or_else(|| Code::of_row(row).stage(), |own| own.stage);
         if stage > first.stage {
             return Self::not_applicable(format!("not judged, since the row {} fails", first.row));
         }
@@ -304,10 +304,10 @@ impl Verdict {
     }
 
     pub(crate) fn not_applicable(detail: impl Into<String>) -> Self {
-        Self::of(State::NotApplicable, detail.into(), false)
+        Self::with_state(State::NotApplicable, detail.into(), false)
     }
 
-    fn of(state: State, detail: String, incomplete: bool) -> Self {
+    fn with_state(state: State, detail: String, incomplete: bool) -> Self {
         Self {
             state,
             detail: cut_to(detail, MAX_DETAIL),
@@ -325,7 +325,7 @@ impl Verdict {
     }
 
     pub(crate) fn incomplete(detail: impl Into<String>) -> Self {
-        Self::of(State::NotApplicable, detail.into(), true)
+        Self::with_state(State::NotApplicable, detail.into(), true)
     }
 
     pub(crate) fn row(name: &'static str, verdict: &Self) -> Row {
@@ -357,13 +357,13 @@ mod tests {
         let mut findings = Findings::default();
         (0..1_000_000).for_each(|at| findings.add(format!("{at} {}", "x".repeat(at % 3000))));
         (0..1_000_000).for_each(|_| findings.missing("gone".to_owned()));
-        assert!(findings.wrong.kept.len() == MAX_KEPT && findings.missing.kept.len() == MAX_KEPT);
+        assert!(findings.wrong.findings.len() == MAX_KEPT && findings.missing.findings.len() == MAX_KEPT);
         let mut all = Findings::default();
         all.add("x".repeat(1 << 20));
         all.extend(&findings);
         let verdict = all.clone().verdict(true, String::new);
         assert!(verdict.detail.len() < 1100 && verdict.detail.ends_with("(and 1000000 more)"), "{}", verdict.detail);
-        let verdict = all.verdict(false, String::new);
-        assert!(verdict.detail.ends_with("(and 2000000 more)"), "{}", verdict.detail);
+        let merged = all.verdict(false, String::new);
+        assert!(merged.detail.ends_with("(and 2000000 more)"), "{}", merged.detail);
     }
 }

@@ -16,7 +16,7 @@ use super::codes::Code;
 use super::findings::Verdict;
 use super::reader::Link;
 use super::signature::{HOW_TO_KNOW, Signature};
-use super::{AtHand, Case, Error, Evidence, Options, Report, Row, Standing, State, Verified, anchor};
+use super::{AtHand, Case, Error, Evidence, Options, Report, Standing, State, Verified, anchor};
 
 /// The settings of the gate.
 #[derive(Clone, Copy)]
@@ -99,12 +99,11 @@ impl Gate<'_> {
         let strangers = evidence.signature.signers.iter().filter(|signer| !signer.trusted);
         let strangers = strangers.map(|signer| signer.fingerprint.clone()).collect();
         let mut cautions = Vec::new();
-        let of = |standing| anchor.anchored.iter().any(|one| one.standing == standing);
         let logged = anchor.anchored.first().is_some_and(|local| local.standing == Standing::Holds);
         if anchor.is_missing() && logged {
             // A run that did not reach an external anchor yet is as good as before the anchor
             // existed.
-            if whole || of(Standing::Unreachable) {
+            if whole || anchor.anchored.iter().any(|one| one.standing == Standing::Unreachable) {
                 cautions.push(format!("the run {:?} is not anchored outside: {}", run.as_str(), anchor.verdict.detail));
             }
             anchor.verdict = Verdict::ok(anchor.verdict.detail);
@@ -125,8 +124,7 @@ impl Gate<'_> {
         let judged = evidence.conclude(&case, anchor, whole);
         let tampered = judged.is_tampered();
         let report = judged.report();
-        let bars = |row: &&Row| row.codes.iter().any(|code| code.contradicts() || code.is_distrust());
-        let row = report.rows.iter().find(bars);
+        let row = report.rows.iter().find(|row| row.codes.iter().any(|code| code.contradicts() || code.is_distrust()));
         let what = row.map_or_else(String::new, |row| format!("{}: {}", row.name, row.detail));
         if tampered {
             return Err(Barred::Tampered { report: Box::new(report), what });
@@ -134,15 +132,19 @@ impl Gate<'_> {
         if distrust {
             return Err(Barred::Untrusted { report: Box::new(report), what });
         }
-        if let (Some(what), false) = (conflict, self.accept_untrusted) {
-            return Err(Barred::Conflict { report: Box::new(report), what });
+        if let (Some(reason), false) = (conflict, self.accept_untrusted) {
+            return Err(Barred::Conflict { report: Box::new(report), what: reason });
         }
         // Such a chain could not be read to its first entry, because objects are missing.
         if case.chain.cut || case.chain.links.is_empty() {
             return Err(Barred::NotIntact(Box::new(report)));
         }
-        let verified = |Link { commit, tree, hash, entry, .. }| VerifiedEntry { commit, tree, hash, entry };
-        let entries = case.chain.links.into_iter().map(verified).collect();
+        let entries = case
+            .chain
+            .links
+            .into_iter()
+            .map(|Link { commit, tree, hash, entry, .. }| VerifiedEntry { commit, tree, hash, entry })
+            .collect();
         let run = GatedRun { run: run.clone(), reference: reference.to_owned(), entries, cautions, strangers };
         Ok((Verified::new(run), report))
     }

@@ -37,8 +37,8 @@ pub(super) fn rules(
     plan: &Plan,
     findings: &mut Findings,
 ) -> Result<Vec<Rule>, Unread> {
-    let Some(named) = &submitted.rules else { return Ok(plan.rules.clone()) };
-    let read = Objects::new(case.store).named(named, case.lazy, bounds::PLAN);
+    let Some(product) = &submitted.rules else { return Ok(plan.rules.clone()) };
+    let read = Objects::new(case.store).read_product(product, case.lazy, bounds::PLAN);
     let bytes = read.map_err(|fault| {
         findings.report_fault_at(At::entry(0), Code::RulesInvalid, "rules.json", &fault);
         Unread
@@ -93,10 +93,10 @@ fn read_items(case: &Case<'_>, link: &Link, Tally { findings, meter }: Tally<'_>
     let seq = link.entry.seq;
     let objects = Objects::new(case.store);
     let mut items = Vec::with_capacity(e.items.len());
-    for (id, named) in &e.items {
-        let at = At::entry(seq).of(id);
+    for (id, product) in &e.items {
+        let at = At::entry(seq).for_item(id);
         let label = format!("entry {seq}: item.json of item {id}");
-        let read = objects.named_metered(named, case.lazy, bounds::PLAN, meter);
+        let read = objects.read_product_metered(product, case.lazy, bounds::PLAN, meter);
         let bytes = report_unread(read, at, &label, findings)?;
         match crate::plan::parse_item(&bytes) {
             Ok(item) if definition(&item) == bytes => items.push(item),
@@ -180,8 +180,7 @@ pub(super) fn check_seal(
 /// Returns the rules that stopped in an unsealed run. A rule whose document cannot be read counts
 /// as stopped.
 pub(super) fn stopped_so_far(case: &Case<'_>, state: &RunState) -> BTreeMap<ItemId, String> {
-    let unread = |(rule, fault): (ItemId, Fault)| BTreeMap::from([(rule, fault.to_string())]);
-    stops(case, state).unwrap_or_else(unread)
+    stops(case, state).unwrap_or_else(|(rule, fault)| BTreeMap::from([(rule, fault.to_string())]))
 }
 
 fn stops(case: &Case<'_>, state: &RunState) -> Result<BTreeMap<ItemId, String>, (ItemId, Fault)> {
@@ -228,7 +227,7 @@ fn acts(objects: &Objects, state: &RunState, rule: &Rule, lazy: bool) -> Result<
 }
 
 fn read_document(objects: &Objects, revision: &Revision, lazy: bool) -> Result<Vec<u8>, Fault> {
-    objects.named(&revision.product, lazy, MAX_CONDITION_BYTES)
+    objects.read_product(&revision.product, lazy, MAX_CONDITION_BYTES)
 }
 
 /// Reports why the bytes of the plan or of an item cannot be read, or are others.

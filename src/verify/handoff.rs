@@ -36,20 +36,20 @@ impl Handoff {
                 fired.input_refs.iter().map(|(key, it)| format!("{key} ({})", it.digest.short())).collect();
             let refs = if refs.is_empty() { "no refs".to_owned() } else { refs.join(", ") };
             let why = format!("item {item} is not in the plan and consumed {refs}");
-            return self.findings.report_at(At::entry(seq).of(item), Code::UnknownItem, why);
+            return self.findings.report_at(At::entry(seq).for_item(item), Code::UnknownItem, why);
         };
         let needs = &state.graph.item(at).needs;
         for (key, need) in needs {
             match fired.input_refs.get(key) {
                 None => {
                     let why = format!("item {item}, attempt {}: need {key} was not consumed", fired.attempt);
-                    self.findings.report_at(At::entry(seq).of(item).path(key.as_str()), Code::Need, why);
+                    self.findings.report_at(At::entry(seq).for_item(item).path(key.as_str()), Code::Need, why);
                 }
                 Some(input) => {
                     if let Err((code, why)) = check_input(state, need, input) {
-                        let (at, digest) = (At::entry(seq).of(item).path(key.as_str()), input.digest.short());
+                        let (place, digest) = (At::entry(seq).for_item(item).path(key.as_str()), input.digest.short());
                         let why = format!("item {item}, input {key}: {digest} was consumed, but {why}");
-                        self.findings.report_at(at, code, why);
+                        self.findings.report_at(place, code, why);
                     }
                 }
             }
@@ -57,7 +57,7 @@ impl Handoff {
         for (key, input) in fired.input_refs.iter().filter(|(key, _)| !needs.contains_key(*key)) {
             let digest = input.digest.short();
             let why = format!("item {item}, input {key}: {digest} was consumed, but {key} belongs to no need");
-            self.findings.report_at(At::entry(seq).of(item).path(key.as_str()), Code::Input, why);
+            self.findings.report_at(At::entry(seq).for_item(item).path(key.as_str()), Code::Input, why);
         }
     }
 
@@ -119,8 +119,8 @@ fn bound_digest(state: &RunState, need: &Need) -> Result<Digest, String> {
     match (&need.from, &need.select) {
         (Source::Documents, Selector::Document { name, schema }) => {
             let revision = state.documents.latest(name).ok_or_else(|| format!("there was no document {name} yet"))?;
-            if let Some(wanted) = schema.as_ref().filter(|wanted| !wanted.admits(revision.schema.as_ref())) {
-                return Err(format!("revision {} of document {name} is not {wanted}", revision.number));
+            if let Some(required) = schema.as_ref().filter(|required| !required.admits(revision.schema.as_ref())) {
+                return Err(format!("revision {} of document {name} is not {required}", revision.number));
             }
             Ok(revision.product.sha256)
         }
@@ -129,11 +129,11 @@ fn bound_digest(state: &RunState, need: &Need) -> Result<Digest, String> {
                 state.graph.position(producer).map(|at| &state.items[at]).filter(|item| item.phase == Phase::Done);
             let done = done.ok_or_else(|| format!("{producer} was not done"))?;
             let product = done.products.get(&select.product_key());
-            if let Selector::Document { name, schema: Some(wanted) } = select {
+            if let Selector::Document { name, schema: Some(required) } = select {
                 let mut revisions = state.documents.revisions(name).iter();
                 let own = revisions.find(|revision| revision.author == Author::Item(producer.clone()));
-                if !wanted.admits(own.and_then(|revision| revision.schema.as_ref())) {
-                    return Err(format!("document {name} of {producer} is not {wanted}"));
+                if !required.admits(own.and_then(|revision| revision.schema.as_ref())) {
+                    return Err(format!("document {name} of {producer} is not {required}"));
                 }
             }
             product

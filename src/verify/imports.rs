@@ -116,19 +116,18 @@ fn examine_products(case: &Case<'_>) -> Vec<Imported> {
     let mut found = Vec::new();
     for same in imports.chunk_by(|(_, _, a), (_, _, b)| a.evidence == b.evidence) {
         let evidence = read(case, &objects, &same[0].2.evidence);
-        let one = |(at, name, import): &(usize, &String, &Import)| {
-            let found = shows(&evidence, name, import);
+        found.extend(same.iter().map(|(at, name, import)| {
+            let source = shows(&evidence, name, import);
             (
                 *at,
                 Imported {
                     seq: 0,
                     label: format!("entry 0: {}", cut_to((*name).clone(), NAMED)),
                     kind: ImportKind::Product,
-                    found,
+                    found: source,
                 },
             )
-        };
-        found.extend(same.iter().map(one));
+        }));
     }
     found.sort_by_key(|(at, _)| *at);
     found.into_iter().map(|(_, import)| import).collect()
@@ -138,26 +137,26 @@ fn examine_products(case: &Case<'_>) -> Vec<Imported> {
 pub(super) fn read_evidence(
     case: &Case<'_>,
     objects: &Objects,
-    named: &Product,
+    product: &Product,
     most: u64,
     what: &str,
 ) -> Result<Vec<u8>, Invalid> {
-    objects.named(named, case.lazy, most).map_err(|fault| match fault {
+    objects.read_product(product, case.lazy, most).map_err(|fault| match fault {
         Fault::Differs { .. } => Invalid::Differs(format!("{what} is not the one that the entry names")),
         fault => Invalid::Fault(fault),
     })
 }
 
 /// Splits the name of an import into source and product.
-fn named(name: &str) -> Option<(Elsewhere, ProductKey)> {
+fn parse_name(name: &str) -> Option<(Elsewhere, ProductKey)> {
     // An encoded source holds no colon; a product key may.
     let (from, key) = name.split_once(':')?;
     Some((from.parse().ok()?, key.parse().ok()?))
 }
 
 /// Reads the evidence of an import; `None` if it is not valid.
-fn read(case: &Case<'_>, objects: &Objects, named: &Product) -> Result<Option<Read>, Invalid> {
-    let bytes = read_evidence(case, objects, named, bounds::BLOB, "its evidence")?;
+fn read(case: &Case<'_>, objects: &Objects, product: &Product) -> Result<Option<Read>, Invalid> {
+    let bytes = read_evidence(case, objects, product, bounds::BLOB, "its evidence")?;
     Ok(Evidence::parse(&bytes).map(|evidence| match evidence {
         Evidence::Proof(proof) => {
             let sealed = proof::read_item_proof(&proof, &Options::default());
@@ -176,32 +175,35 @@ fn signed(commits: &[String]) -> Result<(Decoded, String), String> {
 
 /// Returns the source if the evidence shows that the product comes from where its name says.
 fn shows(evidence: &Result<Option<Read>, Invalid>, name: &str, import: &Import) -> Result<Source, Invalid> {
-    let differs = |why: &str| Invalid::Differs(why.to_owned());
     let read = evidence.as_ref().map_err(Clone::clone)?;
     let read = read.as_ref().ok_or_else(|| differs("its evidence is not valid"))?;
-    let (from, key) = named(name).ok_or_else(|| differs("its name is not that of a product"))?;
-    let wanted = Wanted { key: &key, product: &import.product };
-    let shown = match (read, &from) {
+    let (from, key) = parse_name(name).ok_or_else(|| differs("its name is not that of a product"))?;
+    let expected = ExpectedProduct { key: &key, product: &import.product };
+    let result = match (read, &from) {
         (Read::Item(proof, sealed), Elsewhere::Item { run, item, .. }) => {
-            (**sealed).as_ref().map_err(Clone::clone).and_then(|sealed| of_item(proof, sealed, run, item, &wanted))
+            (**sealed).as_ref().map_err(Clone::clone).and_then(|sealed| of_item(proof, sealed, run, item, &expected))
         }
         (Read::Checkpoint(signed), Elsewhere::Checkpoint { thread, at, .. }) => {
             let signed = (**signed).as_ref().map_err(Clone::clone);
-            signed.and_then(|(decoded, signer)| of_thread(decoded, signer, thread, at.as_ref(), &wanted))
+            signed.and_then(|(decoded, signer)| of_thread(decoded, signer, thread, at.as_ref(), &expected))
         }
         _ => Err("its evidence is of something else".to_owned()),
     };
-    shown.map_err(Invalid::Differs)
+    result.map_err(Invalid::Differs)
 }
 
-struct Wanted<'a> {
+fn differs(why: &str) -> Invalid {
+    Invalid::Differs(why.to_owned())
+}
+
+struct ExpectedProduct<'a> {
     key: &'a ProductKey,
     product: &'a Product,
 }
 
-impl Wanted<'_> {
-    fn is(&self, held: &Product) -> bool {
-        (held.sha256, held.size) == (self.product.sha256, self.product.size)
+impl ExpectedProduct<'_> {
+    fn is(&self, product: &Product) -> bool {
+        (product.sha256, product.size) == (self.product.sha256, self.product.size)
     }
 }
 
@@ -210,7 +212,7 @@ fn of_item(
     sealed: &ItemProof,
     run: &RunId,
     item: &ItemId,
-    wanted: &Wanted<'_>,
+    expected: &ExpectedProduct<'_>,
 ) -> Result<Source, String> {
     if (&proof.run, proof.item.as_ref()) != (run, Some(item)) {
         return Err("the proof is of another run or item".to_owned());
@@ -218,7 +220,7 @@ fn of_item(
     if sealed.end.is_red() {
         return Err("the item of that run is red".to_owned());
     }
-    if !sealed.end.products.get(wanted.key).is_some_and(|handed| wanted.is(handed)) {
+    if !sealed.end.products.get(expected.key).is_some_and(|handed| expected.is(handed)) {
         return Err("the item of that run does not have that product".to_owned());
     }
     let from = Origin::Run { run: proof.run.clone(), first: sealed.first, root: proof.root, open: None };
@@ -230,7 +232,7 @@ fn of_thread(
     signer: &str,
     thread: &ThreadId,
     at: Option<&CheckpointId>,
-    wanted: &Wanted<'_>,
+    expected: &ExpectedProduct<'_>,
 ) -> Result<Source, String> {
     let (entry, id) = (&decoded.entry, CheckpointId::new(decoded.entry.seq, decoded.hash));
     if entry.about.thread() != Some(thread) || at.is_some_and(|at| *at != id) {
@@ -243,12 +245,12 @@ fn of_thread(
     if first != entry.prev.is_none() || (!first && decoded.parents.is_empty()) {
         return Err("its evidence is not an entry of a thread".to_owned());
     }
-    let held = match of_checkpoint(wanted.key) {
+    let product = match of_checkpoint(expected.key) {
         Some(STATE) => Some(content.state),
         Some(_) => content.packet,
         None => None,
     };
-    if !held.is_some_and(|held| wanted.is(&held)) {
+    if !product.is_some_and(|product| expected.is(&product)) {
         return Err("the checkpoint does not hold that".to_owned());
     }
     let signed = SignedEntry { seq: entry.seq, hash: decoded.hash, prev: entry.prev, key: signer.to_owned() };
@@ -259,8 +261,8 @@ fn of_thread(
 /// Checks that entry 0 seals exactly the imports that the plan needs.
 pub(super) fn check_submitted(submitted: &RunSubmitted, plan: &Plan, findings: &mut Findings) {
     let needs = plan.items.iter().flat_map(|item| item.needs.values());
-    let wanted: BTreeSet<String> = needs.filter_map(Need::import).collect();
-    if !submitted.imports.keys().eq(&wanted) {
+    let expected: BTreeSet<String> = needs.filter_map(Need::import).collect();
+    if !submitted.imports.keys().eq(&expected) {
         let why = "entry 0: what was sealed from elsewhere is not what the plan takes";
         findings.report(Code::Imports, why.to_owned());
     }

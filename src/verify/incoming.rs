@@ -74,9 +74,9 @@ pub fn check_incoming(store: &Store, chain: Chain<'_>, known: Option<Oid>, tip: 
 /// limits. Missing bytes are no fault here.
 fn check_files(store: &Store, repo: &gix::Repository, link: &Link) -> Result<(), String> {
     let files = link.entry.event.files();
-    for (path, named) in &files {
+    for (path, product) in &files {
         if let Some(most) = files::most_bytes(path) {
-            bounded_read::within(repo, named.oid, most).map_err(|error| in_words(&error))?;
+            bounded_read::within(repo, product.oid, most).map_err(|error| in_words(&error))?;
         }
     }
     // Each batch is discarded with the trees that it holds.
@@ -129,7 +129,7 @@ pub fn read_further(
         check_place(Chain::Run(run), link, Some(before))?;
         check_files(store, &repo, link)?;
         before = link;
-        let signed = Signed::of(link);
+        let signed = Signed::from_link(link);
         let key = signed.key()?.to_owned();
         writers.refuse(&signed, &key, None).map_or(Ok(()), |(_, why)| Err(why))?;
         writers.statement(&signed).transpose().map_err(|why| format!("entry {}: {why}", signed.seq))?;
@@ -143,15 +143,15 @@ pub fn read_further(
 /// Returns the keys that dispatched the running attempts that drivers hold, for those items whose
 /// key `keys` does not know. Reads back from `tip` until all are found.
 pub fn dispatchers(store: &Store, keys: &Keys, tip: Oid) -> Result<BTreeMap<ItemId, String>, String> {
-    let mut wanted = keys.unknown_dispatchers();
+    let mut missing = keys.unknown_dispatchers();
     let (mut found, mut next) = (BTreeMap::new(), Some(tip));
     let objects = Objects::new(store);
-    while let Some(commit) = next.filter(|_| !wanted.is_empty()) {
+    while let Some(commit) = next.filter(|_| !missing.is_empty()) {
         let link = Link::read(&objects, commit)?;
         if let Event::ItemFired(e) = &link.entry.event
-            && wanted.remove(&e.item)
+            && missing.remove(&e.item)
         {
-            found.insert(e.item.clone(), Signed::of(&link).key()?.to_owned());
+            found.insert(e.item.clone(), Signed::from_link(&link).key()?.to_owned());
         }
         next = link.parents.first().copied().filter(|_| link.entry.prev.is_some());
     }
@@ -161,13 +161,13 @@ pub fn dispatchers(store: &Store, keys: &Keys, tip: Oid) -> Result<BTreeMap<Item
 /// Checks each run that new entries add to an archive: it could have a ref of its own and is
 /// sealed. Also rejects an archive that names two different chains for one run.
 fn check_archived_runs(store: &Store, links: &[Link]) -> Result<(), String> {
-    let mut held: BTreeMap<&RunId, (Oid, Digest)> = BTreeMap::new();
+    let mut archived_heads: BTreeMap<&RunId, (Oid, Digest)> = BTreeMap::new();
     for link in links {
         let Event::ArchiveAdded(added) = &link.entry.event else { continue };
         for (run, archived) in &added.runs {
-            let says = (archived.commit, archived.seal);
-            let known = *held.entry(run).or_insert(says);
-            if known != says {
+            let head = (archived.commit, archived.seal);
+            let known = *archived_heads.entry(run).or_insert(head);
+            if known != head {
                 return Err(format!("entry {} says otherwise of run {:?} than before", link.entry.seq, run.as_str()));
             }
             if link.verified_before {
@@ -253,12 +253,12 @@ fn check_signatures(store: &Store, chain: Chain<'_>, links: &[Link]) -> Result<(
         (Chain::Log(name) | Chain::Archive(name), _) => Writers::Owner(name.key()),
         // The key of entry 0 owns the thread.
         _ => {
-            owner = Signed::of(&*Link::read(&Objects::new(store), first.commit)?).key()?.to_owned();
+            owner = Signed::from_link(&*Link::read(&Objects::new(store), first.commit)?).key()?.to_owned();
             Writers::Owner(&owner)
         }
     };
     for link in links {
-        let signed = Signed::of(link);
+        let signed = Signed::from_link(link);
         // Entries that were verified before only count for the keys that they admit.
         if link.verified_before {
             writers.admit_verified(&signed);

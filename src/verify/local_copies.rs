@@ -190,7 +190,7 @@ impl LocalCopies {
                 other => other?,
             };
             let begins = case.chain.links.first().map(|link| link.hash);
-            let copy = (begins == Some(first)).then(|| RunCopy::of(&case, at_hand));
+            let copy = (begins == Some(first)).then(|| RunCopy::read(&case, at_hand));
             self.runs.insert(reference.to_owned(), (begins, copy));
         }
         Ok(self.runs.get(reference).and_then(|(begins, copy)| copy.as_ref().filter(|_| *begins == Some(first))))
@@ -198,7 +198,7 @@ impl LocalCopies {
 }
 
 impl RunCopy {
-    fn of(case: &Case<'_>, at_hand: &AtHand<'_>) -> Self {
+    fn read(case: &Case<'_>, at_hand: &AtHand<'_>) -> Self {
         let root = case.seal().map(|seal| root::over(case, seal));
         let by_sealer = case.seal().is_some_and(|seal| {
             let link = &case.chain.links[seal];
@@ -241,8 +241,9 @@ impl ThreadCopy {
         }
         // Without a link to this thread, it is another thread with the same name.
         let at = usize::try_from(entry.seq).unwrap_or(usize::MAX);
-        let is_another = |(prev, _): &(Option<Digest>, Digest)| *prev != entry.prev || at == 0;
-        if self.key.as_ref() == Some(&entry.key) && self.entries.get(at).is_some_and(is_another) {
+        if self.key.as_ref() == Some(&entry.key)
+            && self.entries.get(at).is_some_and(|(prev, _)| *prev != entry.prev || at == 0)
+        {
             return CopyState::Contradicts(format!("its key signed another chain: entry {at} is another"));
         }
         let Some(prev) = entry.prev.filter(|prev| has(*prev)) else { return CopyState::Absent };

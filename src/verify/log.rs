@@ -58,8 +58,8 @@ impl Log {
     }
 
     pub(super) fn unreadable(name: String, why: String) -> Self {
-        let named = LogName::decode(name.rsplit('/').next().unwrap_or_default());
-        let fingerprint = named.map_or_else(String::new, |named| named.key().to_owned());
+        let log_name = LogName::decode(name.rsplit('/').next().unwrap_or_default());
+        let fingerprint = log_name.map_or_else(String::new, |log_name| log_name.key().to_owned());
         let (runs, threads, thread_history) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         Self { name, fingerprint, broken: Some(why), unread: None, runs, threads, thread_history, elsewhere: false }
     }
@@ -77,8 +77,7 @@ impl Log {
     /// Returns true if the log lies beside the ref of a run or thread: both belong to this
     /// repository, or to one remote.
     pub(super) fn lies_beside(&self, reference: &str) -> bool {
-        let folder = |name: &str| name.rmatch_indices('/').nth(1).map(|(at, _)| name[..at].to_owned());
-        !self.elsewhere && folder(&self.name) == folder(reference)
+        !self.elsewhere && folder_of(&self.name) == folder_of(reference)
     }
 
     /// Adds the entries while they are sound.
@@ -101,11 +100,11 @@ impl Log {
             }
         }
         self.add_unsound_thread_entries(&commits[sound.len()..]);
-        let named = LogName::decode(self.name.rsplit('/').next().unwrap_or_default());
+        let log_name = LogName::decode(self.name.rsplit('/').next().unwrap_or_default());
         let hashes = sound.iter().map(|link| link.hash);
         self.broken = match (wrong, sound.last()) {
             (Some(why), Some(last)) => Some(format!("{why}; its statements up to entry {} count", last.entry.seq)),
-            (None, _) if named.is_some_and(|named| !named.fits(hashes)) => {
+            (None, _) if log_name.is_some_and(|log_name| !log_name.fits(hashes)) => {
                 Some("it does not contain the entry in its name".to_owned())
             }
             (wrong, _) => wrong,
@@ -153,11 +152,15 @@ impl Log {
     }
 }
 
+fn folder_of(name: &str) -> Option<String> {
+    name.rmatch_indices('/').nth(1).map(|(at, _)| name[..at].to_owned())
+}
+
 /// Checks that an entry is signed by the log's key and follows the one before.
 fn follows(link: &Link, before: Option<&Link>, owner: &str) -> Result<(), String> {
-    let key = Signed::of(link).key()?;
+    let key = Signed::from_link(link).key()?;
     if let Some(fault) = entry_order::faults(link, before, Parents::Counted).next() {
         return Err(fault);
     }
-    Writers::Owner(owner).refuse(&Signed::of(link), key, None).map_or(Ok(()), |(_, why)| Err(why))
+    Writers::Owner(owner).refuse(&Signed::from_link(link), key, None).map_or(Ok(()), |(_, why)| Err(why))
 }

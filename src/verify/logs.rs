@@ -31,15 +31,14 @@ impl Logs {
     }
 
     fn read_below(store: &Store, folders: &[&str]) -> Result<Self, Error> {
-        let is_log = |name: &str| name.starts_with(format::LOG_REFS) || name.contains("/logs/");
         let mut logs = Vec::new();
         let lazy = history::is_lazy(store);
         for folder in folders {
             let found = refs::list(store, folder).map_err(Error::Refs)?;
             let unreadable = refs::unreadable(store, folder, &found).map_err(Error::Refs)?;
-            let found = found.into_iter().filter(|(name, _)| is_log(name));
+            let found = found.into_iter().filter(|(name, _)| is_log_name(name));
             logs.extend(found.map(|(name, tip)| Log::read(store, name, tip, lazy)));
-            let unreadable = unreadable.into_iter().filter(|name| is_log(name));
+            let unreadable = unreadable.into_iter().filter(|name| is_log_name(name));
             logs.extend(unreadable.map(|name| Log::unreadable(name, "its ref cannot be read".to_owned())));
         }
         Ok(Self { logs })
@@ -53,7 +52,7 @@ impl Logs {
 
     /// Returns the runs in this repository's logs and in all logs of a key, each with the name of
     /// such a log.
-    pub fn held(&self, key: Option<&str>) -> BTreeMap<RunId, String> {
+    pub fn recorded_runs(&self, key: Option<&str>) -> BTreeMap<RunId, String> {
         let ours = self.logs.iter().filter(|log| log.is_own() || Some(log.fingerprint.as_str()) == key);
         ours.flat_map(|log| log.runs.keys().map(|run| (run.clone(), log.name.clone()))).collect()
     }
@@ -91,16 +90,16 @@ impl Logs {
     /// Returns the threads in this repository's logs, each with the largest number of entries and
     /// its log.
     pub fn own_threads(&self) -> BTreeMap<ThreadId, (u64, String)> {
-        let mut held: BTreeMap<ThreadId, (u64, String)> = BTreeMap::new();
+        let mut threads: BTreeMap<ThreadId, (u64, String)> = BTreeMap::new();
         for log in self.logs.iter().filter(|log| log.is_own()) {
             for (thread, recorded) in &log.threads {
-                let most = held.entry(thread.clone()).or_default();
+                let most = threads.entry(thread.clone()).or_default();
                 if most.0 <= recorded.last_seq {
                     *most = (recorded.last_seq.saturating_add(1), log.name.clone());
                 }
             }
         }
-        held
+        threads
     }
 
     /// Returns the threads that the logs of a key name, in all places, each with such a log.
@@ -130,26 +129,32 @@ impl Logs {
     /// Returns the runs and threads that logs in one folder of refs name, each with such a log.
     ///
     /// The folder is ours, or that of one remote's fetched refs.
-    pub fn named(&self, folder: &str) -> BTreeMap<Place, String> {
+    pub fn recorded_places(&self, folder: &str) -> BTreeMap<Place, String> {
         let is_there =
             |log: &&Log| !log.elsewhere && log.name.strip_prefix(folder).is_some_and(|rest| rest.starts_with("logs/"));
-        let named = |log: &Log| {
-            let chains = log.runs.keys().map(Place::of_run).chain(log.threads.keys().map(Place::of_thread));
-            chains.map(|place| (place, log.name.clone())).collect::<Vec<_>>()
-        };
-        self.logs.iter().filter(is_there).flat_map(named).collect()
+        self.logs
+            .iter()
+            .filter(is_there)
+            .flat_map(|log| {
+                let chains = log.runs.keys().map(Place::of_run).chain(log.threads.keys().map(Place::of_thread));
+                chains.map(|place| (place, log.name.clone())).collect::<Vec<_>>()
+            })
+            .collect()
     }
 
     /// Returns the ref of a remote's run or thread, if a log that was fetched from there names it.
     pub fn fetched_place(&self, remote: &str, place: &Place) -> Option<String> {
         let folder = format::fetched_refs(remote);
-        self.named(&folder).contains_key(place).then(|| place.below(&folder))
+        self.recorded_places(&folder).contains_key(place).then(|| place.below(&folder))
     }
 
     /// Returns the faults in the logs of a key; without a key, those in this repository's logs.
     pub fn complaints(&self, key: Option<&str>) -> BTreeSet<String> {
-        let ours = |log: &&Log| key.map_or_else(|| log.is_own(), |key| log.fingerprint == key);
-        self.logs.iter().filter(ours).filter_map(Log::complaint).collect()
+        self.logs
+            .iter()
+            .filter(|log| key.map_or_else(|| log.is_own(), |key| log.fingerprint == key))
+            .filter_map(Log::complaint)
+            .collect()
     }
 
     /// Adds logs of another repository. They count if their key counts, or if they are that
@@ -165,8 +170,10 @@ impl Logs {
         let Error::NoSuchRun(reference_name) = error else {
             return error;
         };
-        let is_ours = |log: &Log| reference.starts_with(format::RUN_REFS) && Some(log.fingerprint.as_str()) == own_key;
-        let mut ours = self.logs.iter().filter(|log| log.lies_beside(reference) || is_ours(log));
+        let mut ours = self.logs.iter().filter(|log| {
+            log.lies_beside(reference)
+                || (reference.starts_with(format::RUN_REFS) && Some(log.fingerprint.as_str()) == own_key)
+        });
         match ours.find(|log| log.runs.contains_key(run)) {
             Some(log) => Error::Vanished { reference: reference_name, log: log.name.clone() },
             None => Error::NoSuchRun(reference_name),
@@ -175,10 +182,14 @@ impl Logs {
 
     /// Turns a missing ref into [`Error::VanishedThread`] if a log beside it holds the thread.
     pub(super) fn remember_thread(&self, error: Error, thread: &ThreadId, reference: &str) -> Error {
-        let mut beside = self.logs.iter().filter(|log| log.lies_beside(reference));
-        match beside.find(|log| log.threads.contains_key(thread)) {
+        let mut adjacent = self.logs.iter().filter(|log| log.lies_beside(reference));
+        match adjacent.find(|log| log.threads.contains_key(thread)) {
             Some(log) => Error::VanishedThread { reference: reference.to_owned(), log: log.name.clone() },
             None => error,
         }
     }
+}
+
+fn is_log_name(name: &str) -> bool {
+    name.starts_with(format::LOG_REFS) || name.contains("/logs/")
 }

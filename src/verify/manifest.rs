@@ -34,7 +34,7 @@ pub(super) struct Reach {
 
 impl Reach {
     /// Returns the reach of one worker. Manifests may be large, so this holds little of them.
-    fn of(manifest: Manifest) -> Self {
+    fn from_manifest(manifest: Manifest) -> Self {
         let claims = manifest.claims;
         Self {
             sandbox: [(cut(claims.sandbox), 1)].into(),
@@ -68,19 +68,19 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&ItemVec<Item>>) -> (Verdict, Re
         })
         .collect();
     let items: HashMap<&ItemId, &Item> = plan.into_iter().flatten().map(|item| (&item.id, item)).collect();
-    let pipelines = pipelines::named(&case.chain);
+    let pipelines = pipelines::by_name(&case.chain);
     let checked = map_objects(case.store, &fired, |objects, (_, fired)| {
         let item = items.get(&fired.item).copied();
         let pipeline = item.and_then(Item::pipeline).and_then(|name| Some(pipelines.get(name)?.1.sha256));
         let dispatch = Dispatch { fired, item, pipeline };
-        dispatch.check(objects, case.lazy).map(Reach::of)
+        dispatch.check(objects, case.lazy).map(Reach::from_manifest)
     });
     let mut findings = Findings::default();
     let mut reach = Reach::default();
-    for ((seq, fired), checked) in fired.iter().zip(checked) {
-        match checked {
+    for ((seq, dispatched), outcome) in fired.iter().zip(checked) {
+        match outcome {
             Ok(one) => reach.add(one),
-            Err(problem) => report(*seq, fired, problem, &mut findings),
+            Err(problem) => report(*seq, dispatched, problem, &mut findings),
         }
     }
     let bound = counted(fired.len(), "manifest", "manifests");
@@ -107,7 +107,7 @@ pub(super) fn check_next(case: &Case<'_>, state: &RunState, (seq, fired): (u64, 
 
 fn report(seq: u64, fired: &ItemFired, problem: Problem, findings: &mut Findings) {
     let label = format!("the manifest of {} #{}", fired.item, fired.attempt);
-    let at = At::entry(seq).of(&fired.item);
+    let at = At::entry(seq).for_item(&fired.item);
     match problem {
         Problem::Wrong(code, why) => findings.report_at(at, code, format!("{label}: {why}")),
         Problem::Fault(fault) => findings.report_fault_at(at, Code::ManifestInvalid, &label, &fault),
@@ -126,8 +126,7 @@ struct Dispatch<'a> {
 impl Dispatch<'_> {
     fn check(&self, objects: &Objects, lazy: bool) -> Result<Manifest, Problem> {
         let Self { fired, item, pipeline } = *self;
-        let bytes = objects.named(&fired.manifest, lazy, bounds::MANIFEST).map_err(Problem::Fault)?;
-        let wrong = |code: Code, why: String| Problem::Wrong(code, cut(why));
+        let bytes = objects.read_product(&fired.manifest, lazy, bounds::MANIFEST).map_err(Problem::Fault)?;
         let manifest = Manifest::parse(&bytes).map_err(|e| wrong(Code::ManifestInvalid, e.to_string()))?;
         if let Some(item) = item {
             against_plan(&manifest, item)
@@ -138,6 +137,10 @@ impl Dispatch<'_> {
         }
         Ok(manifest)
     }
+}
+
+fn wrong(code: Code, why: String) -> Problem {
+    Problem::Wrong(code, cut(why))
 }
 
 enum Problem {
@@ -156,11 +159,11 @@ fn against_plan(manifest: &Manifest, item: &Item) -> Result<(), &'static str> {
     check(manifest.start.is_some() == item.needs.values().any(|need| need.apply), "start")?;
     check(item.protect.iter().all(|pathspec| manifest.protect.contains(pathspec)), "protect")?;
     // If the item names no subagent, the dispatching machine chose it.
-    let named = match item.inputs.get("subagent").filter(|_| item.executor == "dispatch") {
-        Some(named) => manifest.subagent.as_deref() == named.as_str(),
+    let is_expected = match item.inputs.get("subagent").filter(|_| item.executor == "dispatch") {
+        Some(subagent) => manifest.subagent.as_deref() == subagent.as_str(),
         None => manifest.subagent.is_some() == (item.executor == "dispatch"),
     };
-    check(named, "subagent")?;
+    check(is_expected, "subagent")?;
     // The dispatching machine chose the command of a registered executor, but there must be one.
     check(item.executor == "command" || !manifest.argv.is_empty(), "argv")
 }

@@ -301,7 +301,7 @@ impl Evidence {
         let claims = Report {
             anchors: anchor.anchored,
             times: anchor.times,
-            same_id: SameId::of(key, first.map(|link| link.hash), anchor.others),
+            same_id: SameId::new(key, first.map(|link| link.hash), anchor.others),
             ..verdicts.claims
         };
         Verdicts { claims, ..verdicts }
@@ -318,9 +318,9 @@ impl Evidence {
         let rows = Rows { chain, signature: signature.verdict, handoff, plan, manifest, ..not_asked };
         let signers = signature.signers;
         let manifest::Reach { sandbox, real_home, writable } = reach;
-        let reach = Report { sandbox, real_home, writable, ..Report::of_entries(case) };
+        let report = Report { sandbox, real_home, writable, ..Report::of_entries(case) };
         let not_recomputed = replay.not_recomputed;
-        let claims = Report { outcome, protected, not_recomputed, unprotected, signers, ..reach };
+        let claims = Report { outcome, protected, not_recomputed, unprotected, signers, ..report };
         Verdicts { rows, claims }
     }
 }

@@ -36,9 +36,14 @@ pub fn check_next(
     let case = Case::at(store, run, &reference, &options, RunChain::of_next(link_of(next)));
     let mut findings = Findings::default();
     chain::check_entry(&next.entry, &mut findings);
-    let mut named = pipelines::named(&case.chain);
-    named.extend(pipeline(state, &next.entry.event).map(|(name, bytes)| (name, (next.entry.seq, bytes))));
-    SealedPipelines::read(&case, &named, &mut findings).check(state, next.entry.seq, &next.entry.event, &mut findings);
+    let mut by_name = pipelines::by_name(&case.chain);
+    by_name.extend(pipeline(state, &next.entry.event).map(|(name, bytes)| (name, (next.entry.seq, bytes))));
+    SealedPipelines::read(&case, &by_name, &mut findings).check(
+        state,
+        next.entry.seq,
+        &next.entry.event,
+        &mut findings,
+    );
     check_event(&case, state, so_far, next, &mut findings);
     refuse(&case, findings)?;
     let content = content::row(&case);

@@ -73,25 +73,25 @@ impl Objects {
 
     /// Reads the bytes that an entry names, at most `most`. Only in a partial clone may they be
     /// missing.
-    pub(super) fn named(&self, named: &Product, lazy: bool, most: u64) -> Result<Vec<u8>, Fault> {
-        compared(named, self.read_of(named.oid, Kind::Blob, most).map_err(|fault| fault.of_blob(lazy))?)
+    pub(super) fn read_product(&self, product: &Product, lazy: bool, most: u64) -> Result<Vec<u8>, Fault> {
+        compared(product, self.read_of(product.oid, Kind::Blob, most).map_err(|fault| fault.of_blob(lazy))?)
     }
 
     /// Reads bytes like [`Objects::named`]; `meter` limits the size of all that it counts.
-    pub(super) fn named_metered(
+    pub(super) fn read_product_metered(
         &self,
-        named: &Product,
+        product: &Product,
         lazy: bool,
         most: u64,
         meter: &mut Meter,
     ) -> Result<Vec<u8>, Fault> {
-        let read = self.metered(named.oid, Kind::Blob, most, meter);
-        compared(named, read.map_err(|fault| fault.of_blob(lazy))?)
+        let read = self.metered(product.oid, Kind::Blob, most, meter);
+        compared(product, read.map_err(|fault| fault.of_blob(lazy))?)
     }
 
     fn whole(&self, oid: Oid, kind: Kind, most: u64) -> Result<Whole, Fault> {
         let found = bounded_read::read(&self.repo, oid, |found| if found == kind { most } else { store::most(found) });
-        let object = found.map_err(|error| Fault::of(oid, &error))?.ok_or(Fault::Missing(oid))?;
+        let object = found.map_err(|error| Fault::from_read(oid, &error))?.ok_or(Fault::Missing(oid))?;
         self.take_turn(object.bytes.len());
         if self.hash(object.kind, &object.bytes) != Some(oid) {
             return Err(Fault::Damaged(oid, "its bytes do not hash to its id".to_owned()));
@@ -106,8 +106,7 @@ impl Objects {
     /// item.
     pub(super) fn take_turn(&self, size: usize) {
         if self.shared && size > LARGE_OBJECT {
-            let turn = || TURN.lock().unwrap_or_else(PoisonError::into_inner);
-            self.turn.borrow_mut().get_or_insert_with(turn);
+            self.turn.borrow_mut().get_or_insert_with(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
         }
     }
 
@@ -130,7 +129,7 @@ impl Objects {
     }
 
     pub(super) fn size(&self, oid: Oid) -> Result<u64, Fault> {
-        let found = bounded_read::header(&self.repo, oid).map_err(|error| Fault::of(oid, &error))?;
+        let found = bounded_read::header(&self.repo, oid).map_err(|error| Fault::from_read(oid, &error))?;
         found.map(|(_, size)| size).ok_or(Fault::Missing(oid))
     }
 
@@ -148,10 +147,10 @@ impl Objects {
 }
 
 /// Compares bytes with their digest and size in an entry.
-fn compared(named: &Product, bytes: Vec<u8>) -> Result<Vec<u8>, Fault> {
+fn compared(product: &Product, bytes: Vec<u8>) -> Result<Vec<u8>, Fault> {
     let found = Digest::compute(&bytes);
-    let is_same = found == named.sha256 && bytes.len() as u64 == named.size;
-    if is_same { Ok(bytes) } else { Err(Fault::Differs { named: named.sha256, found }) }
+    let is_same = found == product.sha256 && bytes.len() as u64 == product.size;
+    if is_same { Ok(bytes) } else { Err(Fault::Differs { expected: product.sha256, found }) }
 }
 
 #[derive(Clone, Debug)]
@@ -167,11 +166,11 @@ pub(super) enum Fault {
     /// Above a size or memory limit, with the reason.
     TooLarge(String),
     /// Other bytes than an entry names.
-    Differs { named: Digest, found: Digest },
+    Differs { expected: Digest, found: Digest },
 }
 
 impl Fault {
-    fn of(oid: Oid, error: &bounded_read::Error) -> Self {
+    fn from_read(oid: Oid, error: &bounded_read::Error) -> Self {
         match error {
             bounded_read::Error::Find(_, source) => Self::Damaged(oid, source.probable_cause().to_string()),
             bounded_read::Error::Damaged(_, why) => Self::Damaged(oid, why.clone()),
@@ -204,10 +203,10 @@ impl fmt::Display for Fault {
         match self {
             Self::Missing(oid) | Self::Gone(oid) => write!(f, "object {oid} is not in the repository"),
             Self::Damaged(oid, why) => write!(f, "object {oid} is damaged: {why}"),
-            Self::Kind(oid, found, wanted) => write!(f, "object {oid} is a {found}, not a {wanted}"),
+            Self::Kind(oid, found, expected) => write!(f, "object {oid} is a {found}, not a {expected}"),
             Self::TooLarge(why) => f.write_str(why),
-            Self::Differs { named, found } => {
-                write!(f, "its bytes hash to {}, and the entry names {}", found.short(), named.short())
+            Self::Differs { expected, found } => {
+                write!(f, "its bytes hash to {}, and the entry names {}", found.short(), expected.short())
             }
         }
     }
@@ -222,13 +221,10 @@ pub(super) fn map_objects<T: Sync, R: Send>(
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
     let run = |chunk: &[T]| {
         let objects = Objects { shared: true, ..Objects::new(store) };
-        let work = |item| {
-            let done = work(&objects, item);
-            objects.turn.take();
-            done
-        };
         // Newest first, in the order of packs.
-        let mut done: Vec<R> = chunk.iter().rev().map(work).collect();
+        let newest_first = chunk.iter().rev();
+        let mut done: Vec<R> =
+            newest_first.map(|item| work(&objects, item)).inspect(|_| drop(objects.turn.take())).collect();
         done.reverse();
         done
     };

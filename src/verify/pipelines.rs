@@ -62,8 +62,8 @@ impl ItemBlocks {
 }
 
 /// Returns all pipelines of a run, by the names in items.
-pub(super) fn named(chain: &RunChain) -> Named<'_> {
-    let mut named = BTreeMap::new();
+pub(super) fn by_name(chain: &RunChain) -> Named<'_> {
+    let mut pipelines = BTreeMap::new();
     for link in &chain.links {
         let brought = match &link.entry.event {
             Event::RunSubmitted(e) => &e.pipelines,
@@ -71,21 +71,21 @@ pub(super) fn named(chain: &RunChain) -> Named<'_> {
             _ => continue,
         };
         for (name, bytes) in brought {
-            named.entry(name.as_str()).or_insert((link.entry.seq, bytes));
+            pipelines.entry(name.as_str()).or_insert((link.entry.seq, bytes));
         }
     }
-    named
+    pipelines
 }
 
 impl SealedPipelines {
     /// Reads pipelines, and compares each with its digest and its name.
-    pub(super) fn read(case: &Case<'_>, named: &Named<'_>, findings: &mut Findings) -> Self {
+    pub(super) fn read(case: &Case<'_>, by_name: &Named<'_>, findings: &mut Findings) -> Self {
         let objects = Objects::new(case.store);
         let mut specs = BTreeMap::new();
-        for (name, (seq, bytes)) in named {
+        for (name, (seq, bytes)) in by_name {
             let at = At::entry(*seq);
             let label = format!("the pipeline {}", bytes.sha256.short());
-            let spec = match objects.named(bytes, case.lazy, bounds::PIPELINE) {
+            let spec = match objects.read_product(bytes, case.lazy, bounds::PIPELINE) {
                 Err(fault) => {
                     findings.report_fault_at(at, Code::Pipelines, &label, &fault);
                     None
@@ -97,8 +97,7 @@ impl SealedPipelines {
                     })
                     .ok(),
             };
-            let names = |spec| Reference::parse(name).is_some_and(|reference| reference.names(spec));
-            if !spec.as_ref().is_none_or(names) {
+            if !spec.as_ref().is_none_or(|spec| Reference::parse(name).is_some_and(|reference| reference.names(spec))) {
                 findings.report_at(at, Code::Pipelines, format!("{label} is not what {name:?} names"));
             }
             specs.insert((*name).to_owned(), spec);
@@ -114,8 +113,8 @@ impl SealedPipelines {
             _ => return,
         };
         let Some(at) = state.graph.position(item) else { return };
-        let named = state.graph.item(at).pipeline();
-        let sealed = named.and_then(|name| self.specs.get(name));
+        let reference = state.graph.item(at).pipeline();
+        let sealed = reference.and_then(|name| self.specs.get(name));
         let fits = match (sealed, event) {
             // The unreadable pipeline was reported before.
             (Some(None), _) => Ok(()),
@@ -127,7 +126,7 @@ impl SealedPipelines {
         match fits {
             Ok(()) => self.blocks += blocks.len(),
             Err(misfit) => findings.report_at(
-                At::entry(seq).of(item),
+                At::entry(seq).for_item(item),
                 Code::Blocks,
                 format!("entry {seq}: item {item} #{attempt}: {misfit}"),
             ),
@@ -148,8 +147,8 @@ impl SealedPipelines {
 /// Checks that entry 0 seals exactly the pipelines that items of the plan and the rules name.
 pub(super) fn check_submitted(submitted: &RunSubmitted, plan: &Plan, rules: &[Rule], findings: &mut Findings) {
     let written = rules.iter().flat_map(Rule::written_items);
-    let named: BTreeSet<&str> = plan.items.iter().chain(written).filter_map(Item::pipeline).collect();
-    if !submitted.pipelines.keys().map(String::as_str).eq(named) {
+    let references: BTreeSet<&str> = plan.items.iter().chain(written).filter_map(Item::pipeline).collect();
+    if !submitted.pipelines.keys().map(String::as_str).eq(references) {
         let why = "entry 0: the pipelines sealed at submit are not those that the plan and the rules name";
         findings.report(Code::Pipelines, why.to_owned());
     }

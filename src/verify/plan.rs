@@ -62,7 +62,7 @@ pub(super) fn replay(case: &Case<'_>, imports: &[Imported]) -> Replay {
     let mut replay = replay_entries(case, imports);
     let expects = case.options.plan.is_some() || case.options.base.is_some();
     if let (true, true, Some(submitted)) = (expects, replay.verdict.state != State::Failed, case.chain.submitted()) {
-        let sealed = Objects::new(case.store).named(&submitted.plan, case.lazy, bounds::PLAN).ok();
+        let sealed = Objects::new(case.store).read_product(&submitted.plan, case.lazy, bounds::PLAN).ok();
         let unexpected = unexpected(submitted, sealed.as_deref(), case.options);
         replay.verdict = unexpected.unwrap_or(replay.verdict);
     }
@@ -94,7 +94,7 @@ fn prepare(case: &Case<'_>) -> Result<Prepared, Verdict> {
     };
     pipelines::check_submitted(submitted, &plan, &rules, &mut findings);
     imports::check_submitted(submitted, &plan, &mut findings);
-    let sealed = pipelines::SealedPipelines::read(case, &pipelines::named(&case.chain), &mut findings);
+    let sealed = pipelines::SealedPipelines::read(case, &pipelines::by_name(&case.chain), &mut findings);
     let state = RunState::new(submitted.clone(), &plan);
     check_graph(&state.graph, &mut findings);
     if findings.is_contradicted() {
@@ -167,7 +167,7 @@ fn accounted_for(state: &RunState) -> String {
 
 /// Reads the sealed plan; returns `None` after reporting a finding.
 fn read(case: &Case<'_>, submitted: &RunSubmitted, findings: &mut Findings) -> Option<Plan> {
-    let read = Objects::new(case.store).named(&submitted.plan, case.lazy, bounds::PLAN);
+    let read = Objects::new(case.store).read_product(&submitted.plan, case.lazy, bounds::PLAN);
     let bytes = growth::report_unread(read, At::entry(0), "plan.json", findings).ok()?;
     let plan = crate::plan::parse(&bytes);
     plan.map_err(|problems| {
@@ -180,12 +180,12 @@ fn read(case: &Case<'_>, submitted: &RunSubmitted, findings: &mut Findings) -> O
 /// Compares entry 0 with the plan and the repository.
 fn check_submitted(case: &Case<'_>, submitted: &RunSubmitted, plan: &Plan, findings: &mut Findings) {
     let artifacts = plan.artifacts.keys().eq(submitted.artifacts.keys());
-    let held = [
+    let requirements = [
         (plan.id == *case.run, "the plan is of another run"),
         (artifacts, "the artifacts sealed at submit are not the plan's"),
         (submitted.base.0.kind() == case.store.hash_kind(), "the base does not have the repository's object format"),
     ];
-    for (_, why) in held.iter().filter(|(holds, _)| !holds) {
+    for (_, why) in requirements.iter().filter(|(holds, _)| !holds) {
         findings.report(Code::PlanEntry, format!("entry 0: {why}"));
     }
 }
@@ -199,9 +199,9 @@ pub(super) fn unexpected(submitted: &RunSubmitted, sealed: Option<&[u8]>, option
         && Digest::compute(given) != submitted.plan.sha256
         && !sealed.is_some_and(|sealed| crate::plan::is_same(sealed, given))
     {
-        let (is, wanted) = (submitted.plan.sha256.short(), Digest::compute(given).short());
+        let (is, expected) = (submitted.plan.sha256.short(), Digest::compute(given).short());
         codes.push(Code::OtherPlan);
-        why.push(format!("the run is of plan {is}, not of the given one, {wanted}"));
+        why.push(format!("the run is of plan {is}, not of the given one, {expected}"));
     }
     if let Some(given) = options.base.filter(|given| *given != submitted.base) {
         codes.push(Code::OtherBase);

@@ -44,7 +44,7 @@ pub struct Beside {
 /// Verifies a proof.
 ///
 /// A proof shows single entries of a sealed run. The rows that need the whole run stay open.
-pub fn verify_proof(proof: &Proof, beside: Beside, options: &Options, at_hand: &AtHand<'_>) -> Report {
+pub fn verify_proof(proof: &Proof, context: Beside, options: &Options, at_hand: &AtHand<'_>) -> Report {
     let evidence = Revealed::read(proof);
     let mut anchor = evidence.anchors(options, at_hand);
     let ends = evidence.first.entry().zip(evidence.last.entry());
@@ -58,11 +58,11 @@ pub fn verify_proof(proof: &Proof, beside: Beside, options: &Options, at_hand: &
     let verdicts = Verdicts {
         rows: Rows {
             chain: evidence.chain(),
-            root: evidence.root(beside.since_root),
+            root: evidence.root(context.since_root),
             signature: signature.verdict,
             anchor: anchor.verdict,
             plan: evidence.plan(options),
-            content: subject::content(proof, beside.file),
+            content: subject::content(proof, context.file),
             ..rest
         },
         claims: Report {
@@ -70,7 +70,7 @@ pub fn verify_proof(proof: &Proof, beside: Beside, options: &Options, at_hand: &
             anchors: anchor.anchored,
             times: anchor.times,
             outcome: evidence.outcome(),
-            same_id: SameId::of(signer, first, anchor.others),
+            same_id: SameId::new(signer, first, anchor.others),
             ..evidence.claims()
         },
     };
@@ -83,7 +83,7 @@ pub fn verify_proof(proof: &Proof, beside: Beside, options: &Options, at_hand: &
     };
     let since = proof.since.as_ref().map(|since| Since {
         head: TreeHead { size: since.entries, root: since.root },
-        known: beside.since_root == Some(since.root),
+        known: context.since_root == Some(since.root),
     });
     Report { headline, since, ..report }
 }
@@ -94,24 +94,25 @@ struct Revealed<'p> {
     /// The admission of the key that sealed, if the proof holds one.
     admitted: Option<SignedCommit>,
     last: SignedCommit,
-    shown: Vec<Result<JsonEntry<'p>, String>>,
+    json_entries: Vec<Result<JsonEntry<'p>, String>>,
 }
 
 impl<'p> Revealed<'p> {
     fn read(proof: &'p Proof) -> Self {
         let (first, last) = (SignedCommit::read(&proof.first.commit), SignedCommit::read(&proof.last.commit));
         let admitted = proof.admitted.as_ref().map(|admitted| SignedCommit::read(&admitted.commit));
-        Self { proof, first, admitted, last, shown: proof.shown.iter().map(JsonEntry::read).collect() }
+        Self { proof, first, admitted, last, json_entries: proof.shown.iter().map(JsonEntry::read).collect() }
     }
 
     /// Returns the readable entries in order, with the admission in its place.
     fn entries(&self) -> impl Iterator<Item = (&Entry, Digest)> {
-        let shown = || self.shown.iter().flatten().map(|shown| (&shown.entry, shown.hash));
+        let revealed =
+            || self.json_entries.iter().flatten().map(|revealed_entry| (&revealed_entry.entry, revealed_entry.hash));
         let admitted = self.admitted.as_ref().and_then(SignedCommit::hashed);
         let is_before =
             move |(entry, _): &(&Entry, Digest)| admitted.is_some_and(|(admitted, _)| entry.seq < admitted.seq);
-        let shown = shown().take_while(is_before).chain(admitted).chain(shown().skip_while(is_before));
-        self.first.hashed().into_iter().chain(shown).chain(self.last.hashed())
+        let ordered = revealed().take_while(is_before).chain(admitted).chain(revealed().skip_while(is_before));
+        self.first.hashed().into_iter().chain(ordered).chain(self.last.hashed())
     }
 
     /// Returns a report with the claims of the entries, and no verdict yet.
@@ -140,16 +141,16 @@ impl<'p> Revealed<'p> {
     }
 
     fn protected(&self) -> Vec<ProtectedItem> {
-        let ends = self.shown.iter().flatten().filter_map(|shown| match &shown.entry.event {
-            Event::ItemReconciled(end) => ProtectedItem::of(end)
-                .map(|item| ProtectedItem { allowed_by: item.allowed.then(|| shown.entry.actor.clone()), ..item }),
+        let ends = self.json_entries.iter().flatten().filter_map(|revealed| match &revealed.entry.event {
+            Event::ItemReconciled(end) => ProtectedItem::from_entry(end)
+                .map(|item| ProtectedItem { allowed_by: item.allowed.then(|| revealed.entry.actor.clone()), ..item }),
             _ => None,
         });
         ends.collect()
     }
 
     fn outcome(&self) -> Option<Outcomes> {
-        let ends = self.shown.iter().flatten().find_map(|shown| match &shown.entry.event {
+        let ends = self.json_entries.iter().flatten().find_map(|revealed| match &revealed.entry.event {
             Event::ItemReconciled(end) => Some((end.status, end.is_red(), end.grade)),
             Event::ItemDecided(end) => Some((end.status, end.is_red(), None)),
             _ => None,
@@ -176,8 +177,8 @@ impl<'p> Revealed<'p> {
                 Ok((decoded, _)) => self.check_object_format(what, decoded, &mut findings),
             }
         }
-        for shown in &self.shown {
-            if let Err(why) = shown {
+        for revealed in &self.json_entries {
+            if let Err(why) = revealed {
                 findings.add(format!("an entry that is shown: {why}"));
             }
         }
@@ -234,8 +235,8 @@ impl<'p> Revealed<'p> {
                 findings.add(format!("entry {seq} is not under the root {}", proof.root.short()));
             }
         };
-        for shown in self.shown.iter().flatten() {
-            under(shown.entry.seq, shown.hash, &shown.leaf.path);
+        for revealed in self.json_entries.iter().flatten() {
+            under(revealed.entry.seq, revealed.hash, &revealed.leaf.path);
         }
         if let (Some(admitted), Some(entry)) = (&proof.admitted, self.admitted.as_ref().and_then(SignedCommit::decoded))
         {

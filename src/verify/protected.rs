@@ -58,7 +58,7 @@ pub struct ProtectedItem {
 
 impl ProtectedItem {
     /// Returns the item of an entry, if that changes protected files.
-    pub(super) fn of(e: &ItemReconciled) -> Option<Self> {
+    pub(super) fn from_entry(e: &ItemReconciled) -> Option<Self> {
         let (item, changes) = (e.item.clone(), e.protected.clone());
         let (allowed, judged) = (e.protected_allowed, e.protected_judged);
         (!changes.is_empty()).then_some(Self { item, changes, allowed, allowed_by: None, judged, approved_by: None })
@@ -67,16 +67,16 @@ impl ProtectedItem {
     /// Returns all items of a run, with the approvals of its final state.
     pub(super) fn all(case: &Case<'_>, state: Option<&RunState>) -> Vec<Self> {
         let ends = case.chain.links.iter().filter_map(|link| match &link.entry.event {
-            Event::ItemReconciled(e) => Self::of(e),
+            Event::ItemReconciled(e) => Self::from_entry(e),
             _ => None,
         });
-        let with_approval = |item: Self| {
+        ends.map(|item| {
             let at = state.and_then(|state| state.graph.position(&item.item).map(|at| &state.items[at]));
-            let approved_by = at.and_then(|state| state.approved_by.clone());
-            let allowed_by = at.filter(|_| item.allowed).and_then(|state| state.allowed_by.clone());
+            let approved_by = at.and_then(|item_state| item_state.approved_by.clone());
+            let allowed_by = at.filter(|_| item.allowed).and_then(|item_state| item_state.allowed_by.clone());
             Self { allowed_by, approved_by, ..item }
-        };
-        ends.map(with_approval).collect()
+        })
+        .collect()
     }
 
     /// Returns true if the changes make the item red.
@@ -151,8 +151,10 @@ impl<'c> ProtectedFiles<'c> {
             return;
         }
         let objects = Objects::new(self.case.store);
-        let read = |named: &&Product| objects.named(named, self.case.lazy, bounds::MANIFEST).ok();
-        let bytes = self.manifests.get(&e.item).and_then(read);
+        let bytes = self
+            .manifests
+            .get(&e.item)
+            .and_then(|product| objects.read_product(product, self.case.lazy, bounds::MANIFEST).ok());
         // The row `manifest` reports a missing or invalid one.
         let Some(manifest) = bytes.and_then(|bytes| Manifest::parse(&bytes).ok()) else { return };
         let mut report = |why: String| report_at(findings, seq, e, &why);
@@ -223,7 +225,7 @@ impl<'c> ProtectedFiles<'c> {
     fn selector(&self) -> Result<&Scratch, &str> {
         let scratch = self.selector.get_or_init(|| {
             let last = self.case.chain.links.last().expect("an item ended");
-            Scratch::apart(self.case.store, last.commit).map_err(|error| in_words(&error))
+            Scratch::isolated(self.case.store, last.commit).map_err(|error| in_words(&error))
         });
         scratch.as_ref().map_err(String::as_str)
     }
@@ -287,5 +289,5 @@ impl<'c> ProtectedFiles<'c> {
 
 fn report_at(findings: &mut Findings, seq: u64, e: &ItemReconciled, why: &str) {
     let why = format!("the protected files of {} #{}: {why}", e.item, e.attempt);
-    findings.report_at(At::entry(seq).of(&e.item), Code::Protected, why);
+    findings.report_at(At::entry(seq).for_item(&e.item), Code::Protected, why);
 }

@@ -158,9 +158,10 @@ impl Walking {
                 // Only the decoded entry says if there is another one before it.
                 Extent::ToFirstEntry | Extent::After(_) => {
                     let entry = codec::decode(&raw);
-                    let is_unfinished = entry.as_ref().is_ok_and(|decoded| decoded.entry.prev.is_some());
-                    let is_known = |parent: &Oid| matches!(self.walk.back, Extent::After(known) if known == *parent);
-                    self.next = parent.filter(|parent| is_unfinished && !is_known(parent));
+                    let is_unfinished = entry.as_ref().is_ok_and(|parsed| parsed.entry.prev.is_some());
+                    self.next = parent.filter(|parent| {
+                        is_unfinished && !matches!(self.walk.back, Extent::After(known) if known == *parent)
+                    });
                     decoded.push(entry);
                 }
                 Extent::ToRoot { .. } => {
@@ -174,7 +175,7 @@ impl Walking {
             codec::decode(raw)
         }));
         let got = places.into_iter().zip(decoded);
-        got.map(|((commit, verified_before), decoded)| RawEntry { commit, decoded, verified_before }).collect()
+        got.map(|((commit, known), entry)| RawEntry { commit, decoded: entry, verified_before: known }).collect()
     }
 }
 

@@ -134,13 +134,13 @@ impl Report {
             text = text.words(" ").painted(PARTIAL, color.then_some(Color::Yellow));
         }
         let rows = self.rows.iter().fold(text.end(), |text, row| row_line(text, row, color));
-        let text = self
+        let with_rows = self
             .lines_below()
             .into_iter()
-            .fold(rows, |text, (state, name, detail)| labelled(text, state, name, &detail, color));
-        let text = self.remarks().iter().fold(text, |text, remark| text.words(&line(remark)).end());
+            .fold(rows, |written, (state, name, detail)| labelled(written, state, name, &detail, color));
+        let with_remarks = self.remarks().iter().fold(with_rows, |written, remark| written.words(&line(remark)).end());
         let footer = self.footer();
-        if footer.is_empty() { text } else { text.words(&footer).end() }
+        if footer.is_empty() { with_remarks } else { with_remarks.words(&footer).end() }
     }
 
     /// Returns the sentences about changed protected files that checks judged, and about checks
@@ -212,11 +212,17 @@ impl Report {
         parts.extend(self.base.map(|base| format!("base {}", base.0.to_hex_with_len(7))));
         parts.extend(self.actor.as_ref().map(|actor| format!("by {}", cut(actor.clone()))));
         if !self.sandbox.is_empty() {
-            let kind = |(kind, count): (&String, &u64)| {
-                let said = if kind == NONE { " (not confined)" } else { "" };
-                format!("{kind}: {count}{said}")
-            };
-            parts.push(format!("sandbox {}", self.sandbox.iter().map(kind).collect::<Vec<_>>().join(", ")));
+            parts.push(format!(
+                "sandbox {}",
+                self.sandbox
+                    .iter()
+                    .map(|(kind, count)| {
+                        let note = if kind == NONE { " (not confined)" } else { "" };
+                        format!("{kind}: {count}{note}")
+                    })
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ));
         }
         parts.extend(self.access_in_words());
         if self.pinned_clock {
@@ -263,22 +269,23 @@ impl std::str::FromStr for Guarantee {
 }
 
 fn checks<'r>(rows: impl Iterator<Item = &'r Row>) -> Map<String, Value> {
-    let check = |row: &Row| {
-        let ok: Value = match row.state {
-            State::Ok => true.into(),
-            State::Failed => false.into(),
-            State::NotApplicable => "n/a".into(),
-        };
-        let mut check = json!({ "ok": ok, "detail": row.detail });
-        if !row.codes.is_empty() {
-            check["codes"] = row.codes.iter().map(|code| code.word()).collect();
-        }
-        if !row.findings.is_empty() {
-            check["findings"] = json!(row.findings);
-        }
-        check
+    rows.map(|row| (row.name.to_owned(), check_value(row))).collect()
+}
+
+fn check_value(row: &Row) -> Value {
+    let ok: Value = match row.state {
+        State::Ok => true.into(),
+        State::Failed => false.into(),
+        State::NotApplicable => "n/a".into(),
     };
-    rows.map(|row| (row.name.to_owned(), check(row))).collect()
+    let mut check = json!({ "ok": ok, "detail": row.detail });
+    if !row.codes.is_empty() {
+        check["codes"] = row.codes.iter().map(|code| code.word()).collect();
+    }
+    if !row.findings.is_empty() {
+        check["findings"] = json!(row.findings);
+    }
+    check
 }
 
 /// Returns the first line of a report, with its headline.

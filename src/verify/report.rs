@@ -44,7 +44,7 @@ impl Guarantee {
     /// none.
     pub(crate) fn strongest(anchored: &[Anchored]) -> Self {
         let holding = anchored.iter().filter(|anchored| anchored.standing == Standing::Holds);
-        holding.map(|anchored| anchored.guarantee).max().unwrap_or(Self::Detect)
+        holding.map(|anchor| anchor.guarantee).max().unwrap_or(Self::Detect)
     }
 }
 
@@ -304,8 +304,8 @@ impl Verdicts {
         let trusted = claims.is_trusted();
         let all_ok = rows.iter().all(|row| row.state == State::Ok);
         // The repository's own key is no evidence for others: the signers must name each key.
-        let named = trusted && claims.signers.iter().all(|signer| signer.principal.is_some());
-        let evident = all_ok && failure.is_none() && named && guarantee == Guarantee::ExternalImmutable;
+        let all_named = trusted && claims.signers.iter().all(|signer| signer.principal.is_some());
+        let evident = all_ok && failure.is_none() && all_named && guarantee == Guarantee::ExternalImmutable;
         let claim = if evident { Claim::TamperEvident } else { Claim::TamperDetecting };
         let headline = match failure {
             None if evident => "INTACT · tamper-evident",
@@ -324,7 +324,7 @@ impl Verdicts {
 
     /// Returns the first finding of the first stage that has one.
     pub(crate) fn first(&self) -> Option<First> {
-        self.rows.map(First::of).iter().flatten().min().copied()
+        self.rows.map(First::from_verdict).iter().flatten().min().copied()
     }
 
     /// Returns true if the first finding contradicts the run.

@@ -23,8 +23,8 @@ pub struct Requirements<'a> {
 
 impl Report {
     /// Returns true if the run is intact and supports the claim.
-    pub fn proves(&self, wanted: Claim) -> bool {
-        self.intact && (wanted == Claim::TamperDetecting || self.claim == wanted)
+    pub fn proves(&self, claim: Claim) -> bool {
+        self.intact && (claim == Claim::TamperDetecting || self.claim == claim)
     }
 
     /// Checks the report against requirements.
@@ -33,15 +33,6 @@ impl Report {
     /// otherwise.
     pub fn require(&mut self, required: &Requirements<'_>) {
         let Requirements { claim, ref layers, protected, roles } = *required;
-        let unconfined = || self.upstream.iter().find_map(|taken| taken.less_than(layers));
-        let unproven = || {
-            let unproven = self.intact && !self.proves(claim);
-            unproven.then(|| {
-                let wanted =
-                    "tamper-evident was required; it takes trusted signers and an anchor that cannot be rewritten";
-                format!("{wanted}: {}", self.short_of_evident())
-            })
-        };
         let own = self
             .less_than(layers)
             .map(|(sandbox, layer)| format!("{layer} was required, but attempts have the sandbox `{sandbox}`"));
@@ -52,7 +43,18 @@ impl Report {
             let Decided { item, by, .. } = decided;
             format!("trusted keys were required, but that {by} may decide about {item} is not shown")
         });
-        self.unmet = own.or_else(unconfined).or(open).or(unshown).or_else(unproven);
+        self.unmet = own
+            .or_else(|| self.upstream.iter().find_map(|upstream| upstream.less_than(layers)))
+            .or(open)
+            .or(unshown)
+            .or_else(|| {
+                let unproven = self.intact && !self.proves(claim);
+                unproven.then(|| {
+                    let message =
+                        "tamper-evident was required; it takes trusted signers and an anchor that cannot be rewritten";
+                    format!("{message}: {}", self.short_of_evident())
+                })
+            });
         if self.intact && self.unmet.is_some() {
             (self.intact, self.failure, self.headline) = (false, Some(Failure::Required), MISMATCH);
         }
@@ -87,8 +89,8 @@ impl Upstream {
         let what = format!("but the run {}, from which products were imported,", self.name);
         match &self.sandbox {
             Some(sandbox) => {
-                let (sandbox, layer) = lacking(sandbox, required)?;
-                Some(format!("{layer} was required, {what} has attempts with the sandbox `{sandbox}`"))
+                let (sandbox, missing) = lacking(sandbox, required)?;
+                Some(format!("{missing} was required, {what} has attempts with the sandbox `{sandbox}`"))
             }
             None if self.imported => Some(format!(
                 "{layer} was required, {what} has no local copy up to its seal, so its sandbox is unknown"

@@ -77,7 +77,6 @@ fn one(
     continued: Option<&Result<Continued, Invalid>>,
     reuse: &Reuse<'_>,
 ) -> Result<Source, Invalid> {
-    let differs = |why: &str| Invalid::Differs(why.to_owned());
     let reused = reuse.reused;
     let Some(evidence) = &reused.evidence else {
         let (continued, dispatch, made) = of_continued(continued, reused).map_err(differs)?;
@@ -97,6 +96,10 @@ fn one(
     }
     reuse.compare(there, &dispatch, &made).map_err(differs)?;
     Ok(Source { keys, from: Origin::Run { run: proof.run.clone(), first, root: proof.root, open: None } })
+}
+
+fn differs(why: &str) -> Invalid {
+    Invalid::Differs(why.to_owned())
 }
 
 /// Finds the attempt of an item in the continued run. The keys are judged with the continued run as

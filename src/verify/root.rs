@@ -44,6 +44,6 @@ pub(super) fn row(case: &Case<'_>, anchor: State) -> Verdict {
             format!("merkle {} recomputed, but the seal says {}", root.short(), stated.root.short()),
         );
     }
-    let held = if anchor == State::Ok { "anchored" } else { "sealed" };
-    findings.verdict(false, || format!("merkle {} = {held} root", root.short()))
+    let label = if anchor == State::Ok { "anchored" } else { "sealed" };
+    findings.verdict(false, || format!("merkle {} = {label} root", root.short()))
 }

@@ -40,7 +40,7 @@ pub struct SameId {
 
 impl SameId {
     /// Returns `None` if there are no others; `key` and `first` belong to entry 0.
-    pub(super) fn of(key: Option<String>, first: Option<Digest>, others: Vec<OtherRun>) -> Option<Self> {
+    pub(super) fn new(key: Option<String>, first: Option<Digest>, others: Vec<OtherRun>) -> Option<Self> {
         (!others.is_empty()).then_some(Self { key, first, others })
     }
 }
@@ -132,9 +132,9 @@ impl Known<'_> {
 
     /// Returns the other run whose seal an external anchor holds, under a key that may not seal
     /// this run.
-    pub(super) fn other_seal(&self, held: &Held) -> Option<OtherRun> {
-        let is_other = !self.writers.contains(&held.key) && self.differs_held(&held.seal).is_some();
-        is_other.then(|| self.other(&held.key, None, String::new(), self.conflicts_outside(&held.key)))
+    pub(super) fn other_seal(&self, anchored: &Held) -> Option<OtherRun> {
+        let is_other = !self.writers.contains(&anchored.key) && self.differs_held(&anchored.seal).is_some();
+        is_other.then(|| self.other(&anchored.key, None, String::new(), self.conflicts_outside(&anchored.key)))
     }
 
     fn other(&self, key: &str, first: Option<Digest>, named_by: String, conflicts: bool) -> OtherRun {
@@ -162,8 +162,7 @@ impl Known<'_> {
     }
 
     pub(super) fn conflict(&self, other: &OtherRun) -> String {
-        let begins = |first: Option<Digest>| first.map_or_else(String::new, |first| format!(" began with {first}"));
-        let (theirs, ours) = (begins(other.first), begins(self.first));
+        let (theirs, ours) = (describe_beginning(other.first), describe_beginning(self.first));
         let this = self.signer.unwrap_or("an unknown key");
         let named_by = match other.named_by.as_str() {
             "" => "it".to_owned(),
@@ -173,6 +172,10 @@ impl Known<'_> {
         };
         format!("{named_by} holds another run by this name: that of {}{theirs}; that of {this}{ours}", other.whose())
     }
+}
+
+fn describe_beginning(first: Option<Digest>) -> String {
+    first.map_or_else(String::new, |first| format!(" began with {first}"))
 }
 
 /// Returns true if the verifier chose one run by its signer or base.

@@ -47,7 +47,7 @@ pub(crate) struct Signed<'a> {
 }
 
 impl<'a> Signed<'a> {
-    pub(super) fn of(link: &'a Link) -> Self {
+    pub(super) fn from_link(link: &'a Link) -> Self {
         let Link { entry, signer, verified_before, .. } = link;
         let (seq, at, signer) = (entry.seq, entry.at, signer.as_deref());
         Self { seq, at, signer, event: Some(&entry.event), verified_before: *verified_before }
@@ -158,10 +158,10 @@ pub(super) fn row(case: &Case<'_>, imports: &[Imported], held_since: Option<Mome
     let keys = case.chain.submitted().map(Keys::from_submitted).unwrap_or_default();
     let first = case.chain.links.first().map(|link| link.hash);
     let writers = if case.chain.cut { Writers::Any } else { Writers::of_run(case.run, keys, first) };
-    let mut judged = judge(case.chain.links.iter().map(Signed::of), writers, "", case.options, held_since);
+    let mut judged = judge(case.chain.links.iter().map(Signed::from_link), writers, "", case.options, held_since);
     let options_for_others = options_for_others(case.options);
     for Imported { seq, label, found, .. } in imports {
-        for (key, at) in found.iter().flat_map(|shown| &shown.keys) {
+        for (key, at) in found.iter().flat_map(|source| &source.keys) {
             judged.record_key((*seq, label), key, *at, &options_for_others, held_since);
         }
     }
@@ -202,8 +202,8 @@ pub(crate) fn judge<'a>(
             None => judged.admit(&one, key),
         }
         let conducts = !matches!(one.event, Some(Event::ItemDecided(_) | Event::DocumentWritten(_)));
-        let asked = if conducts { options } else { &options_for_others };
-        judged.record_key((one.seq, &format!("{label}entry {}", one.seq)), key, one.at, asked, held_since);
+        let applicable = if conducts { options } else { &options_for_others };
+        judged.record_key((one.seq, &format!("{label}entry {}", one.seq)), key, one.at, applicable, held_since);
         match writers.statement(&one) {
             Some(Ok(statement)) => {
                 let what = format!("{label}entry {}: the statement", one.seq);
@@ -260,8 +260,8 @@ impl Judged {
         if let Some(signer) = self.signers.iter_mut().find(|signer| signer.fingerprint == *key) {
             signer.trusted &= trusted;
         } else {
-            let named = options.signers.as_ref().is_some_and(|signers| signers.names(key));
-            let unknown = !trusted && !named && !options.revoked.contains_key(key);
+            let is_listed = options.signers.as_ref().is_some_and(|signers| signers.names(key));
+            let unknown = !trusted && !is_listed && !options.revoked.contains_key(key);
             let admitted = self.admissions.get(key).cloned();
             self.signers.push(SignerSeen { fingerprint: key.to_owned(), principal, trusted, unknown, admitted });
         }
@@ -278,8 +278,10 @@ impl Judged {
 
     fn admit(&mut self, one: &Signed<'_>, by: &str) {
         let mut admit = |key: &str, role: Role| {
-            let new = || Admission { by: by.to_owned(), entry: one.seq, roles: Vec::new() };
-            let roles = &mut self.admissions.entry(key.to_owned()).or_insert_with(new).roles;
+            let admission = self.admissions.entry(key.to_owned());
+            let roles = &mut admission
+                .or_insert_with(|| Admission { by: by.to_owned(), entry: one.seq, roles: Vec::new() })
+                .roles;
             if !roles.contains(&role) {
                 roles.push(role);
             }
@@ -315,11 +317,11 @@ pub(super) fn standing(
     at: Moment,
     held_since: Option<Moment>,
 ) -> (Option<String>, Option<(Code, String)>) {
-    let (wanted_key, wanted) = match options.signer.as_deref() {
+    let (wanted_key, expected) = match options.signer.as_deref() {
         Some(signer) if is_fingerprint(signer) => (Some(signer), None),
-        wanted => (None, wanted),
+        expected => (None, expected),
     };
-    let known = options.signers.as_ref().map_or(KeyStanding::Unknown, |signers| signers.standing(key, at, wanted));
+    let known = options.signers.as_ref().map_or(KeyStanding::Unknown, |signers| signers.standing(key, at, expected));
     let (principal, outside) = match known {
         KeyStanding::Trusted(principal) => (Some(principal.to_owned()), false),
         KeyStanding::Outside(principal) => (Some(principal.to_owned()), true),
@@ -327,20 +329,21 @@ pub(super) fn standing(
     };
     // A key that was revoked later remains valid for what an external clock saw before. The run's
     // own times do not count.
-    let before = |since: Moment| held_since.is_some_and(|held| held < since);
-    let revoked = options.revoked.get(key).filter(|since| !since.is_some_and(before));
+    let revoked = options
+        .revoked
+        .get(key)
+        .filter(|since| !since.is_some_and(|since| held_since.is_some_and(|anchored| anchored < since)));
     let distrust = if let Some(since) = revoked {
-        let since_when =
-            |since| format!("is revoked since {since}, and no anchor or time stamp proves an earlier date");
+        let since_when = |date| format!("is revoked since {date}, and no anchor or time stamp proves an earlier date");
         Some((Code::KeyRevoked, since.map_or_else(|| "is revoked".to_owned(), since_when)))
     } else if outside {
         // The entry's time is its key's claim.
         Some((Code::KeyNotValid, format!("was not valid at {at}, the time that the entry asserts")))
-    } else if wanted_key.is_some_and(|wanted| wanted != key) {
+    } else if wanted_key.is_some_and(|required| required != key) {
         Some((Code::OtherSigner, "is not the one that was asked for".to_owned()))
-    } else if principal.is_none() && (options.strict_signers || wanted.is_some()) {
-        let why = match wanted {
-            Some(wanted) => format!("is not known as {wanted}'s"),
+    } else if principal.is_none() && (options.strict_signers || expected.is_some()) {
+        let why = match expected {
+            Some(expected) => format!("is not known as {expected}'s"),
             None => "is not known to the signers".to_owned(),
         };
         Some((Code::KeyUnknown, why))
@@ -351,15 +354,19 @@ pub(super) fn standing(
 }
 
 fn detail(signers: &[SignerSeen]) -> String {
-    let one = |signer: &SignerSeen| match &signer.principal {
-        Some(principal) => format!("ed25519 {} · trusted as {principal}", abbreviated(&signer.fingerprint)),
-        None if signer.trusted => format!("ed25519 {} · this repository's key", abbreviated(&signer.fingerprint)),
-        None => {
-            let admitted = signer.admitted.as_ref().map(|admission| admission.in_words(signers)).unwrap_or_default();
-            format!("valid, key {} not known to you{admitted}", signer.fingerprint)
-        }
-    };
-    signers.iter().map(one).collect::<Vec<_>>().join("; ")
+    signers
+        .iter()
+        .map(|signer| match &signer.principal {
+            Some(principal) => format!("ed25519 {} · trusted as {principal}", abbreviated(&signer.fingerprint)),
+            None if signer.trusted => format!("ed25519 {} · this repository's key", abbreviated(&signer.fingerprint)),
+            None => {
+                let admitted =
+                    signer.admitted.as_ref().map(|admission| admission.in_words(signers)).unwrap_or_default();
+                format!("valid, key {} not known to you{admitted}", signer.fingerprint)
+            }
+        })
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 impl Admission {

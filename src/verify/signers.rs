@@ -150,17 +150,18 @@ impl Signers {
         self.grants.get(fingerprint)?.first().map(|grant| grant.principal.as_str())
     }
 
-    /// Returns the standing of a key by the lines whose principals match `wanted`, or by all lines.
-    pub(super) fn standing(&self, fingerprint: &str, at: Moment, wanted: Option<&str>) -> KeyStanding<'_> {
+    /// Returns the standing of a key by the lines whose principals match `principal`, or by all
+    /// lines.
+    pub(super) fn standing(&self, fingerprint: &str, at: Moment, principal: Option<&str>) -> KeyStanding<'_> {
         let grants = self.grants.get(fingerprint).into_iter().flatten();
-        let grants = grants.filter(|grant| wanted.is_none_or(|wanted| is_listed(&grant.principal, wanted)));
+        let grants = grants.filter(|grant| principal.is_none_or(|principal| is_listed(&grant.principal, principal)));
         let grants: Vec<&Grant> = grants.collect();
         // Git asks `ssh-keygen` about the second that the commit names.
-        let valid = |grant: &&Grant| {
+        let valid = grants.iter().copied().find(|grant| {
             let (after, before) = (grant.after.map(Moment::seconds), grant.before.map(Moment::seconds));
             after.is_none_or(|after| at.seconds() >= after) && before.is_none_or(|before| at.seconds() <= before)
-        };
-        match (grants.iter().copied().find(valid), grants.first()) {
+        });
+        match (valid, grants.first()) {
             (Some(grant), _) => KeyStanding::Trusted(&grant.principal),
             (None, Some(grant)) => KeyStanding::Outside(&grant.principal),
             (None, None) => KeyStanding::Unknown,
@@ -220,13 +221,13 @@ fn matches(pattern: &str, text: &str) -> bool {
     let (mut pattern, mut text) = (pattern, text);
     let mut star: Option<(&str, &str)> = None;
     loop {
-        let (mut wanted, mut found) = (pattern.chars(), text.chars());
-        match (wanted.next(), found.next()) {
+        let (mut expected, mut found) = (pattern.chars(), text.chars());
+        match (expected.next(), found.next()) {
             (Some('*'), _) => {
-                pattern = wanted.as_str();
+                pattern = expected.as_str();
                 star = Some((pattern, text));
             }
-            (Some(c), Some(here)) if c == '?' || c == here => (pattern, text) = (wanted.as_str(), found.as_str()),
+            (Some(c), Some(here)) if c == '?' || c == here => (pattern, text) = (expected.as_str(), found.as_str()),
             (None, None) => return true,
             _ => {
                 let Some((after, from)) = star else { return false };

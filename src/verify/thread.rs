@@ -280,7 +280,7 @@ impl ThreadVerifier<'_> {
         let Position { thread, reference, .. } = position;
         let at_hand = logs::row(self, chain, position);
         let subject = outside::Subject { store: self.store, thread, reference, is_copy: self.options.alone };
-        outside::held(chain, self.ask, subject, at_hand)
+        outside::judge_anchors(chain, self.ask, subject, at_hand)
     }
 }
 
@@ -332,7 +332,7 @@ fn signed(chain: &ThreadChain, options: &Options) -> Signature {
 /// Judges every signature of a thread; `label` is the prefix of findings.
 fn signatures(chain: &ThreadChain, options: &Options, label: &str) -> Judged {
     let writers = chain.marked_owner().map_or(Writers::First, Writers::Owner);
-    judge(chain.links.iter().map(Signed::of), writers, label, options, None)
+    judge(chain.links.iter().map(Signed::from_link), writers, label, options, None)
 }
 
 /// A reason why a thread must not be continued or adopted.

@@ -97,9 +97,9 @@ pub(super) fn follow(
         }
         let (run, name, is, here, sandbox) = match &origin {
             Origin::Run { run, first, root, open } => {
-                let wanted = RunRoot { run, first: *first, root: *root, open: *open };
-                let found = copies.run(at_hand, &options, wanted)?;
-                left.extend(found.imports.into_iter().map(|(origin, imported)| (origin, imported, depth + 1)));
+                let expected = RunRoot { run, first: *first, root: *root, open: *open };
+                let found = copies.run(at_hand, &options, expected)?;
+                left.extend(found.imports.into_iter().map(|(source, import)| (source, import, depth + 1)));
                 (true, run.to_string(), root.to_string(), found.here, found.sandbox)
             }
             Origin::Thread { thread, checkpoint, entry } => {
@@ -122,7 +122,6 @@ pub(super) fn follow(
 
 /// Returns the sources of valid imports, each with whether a product was imported.
 pub(super) fn origins(imports: &[Imported]) -> Vec<(Origin, bool)> {
-    let one =
-        |imports: &Imported| Some((imports.found.as_ref().ok()?.from.clone(), imports.kind == ImportKind::Product));
+    let one = |entry: &Imported| Some((entry.found.as_ref().ok()?.from.clone(), entry.kind == ImportKind::Product));
     imports.iter().filter_map(one).collect()
 }

@@ -33,7 +33,8 @@ const PROMPT: usize = 200;
 #[serde(tag = "schema", rename = "git-handoff.whence/1")]
 #[expect(missing_docs, reason = "docs/schema/whence.json describes the fields")]
 pub struct Whence {
-    pub asked: String,
+    #[serde(rename = "asked")]
+    pub question: String,
     pub proven: bool,
     pub commits: Vec<CommitShown>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,7 +81,7 @@ pub struct Named {
 #[expect(missing_docs, reason = "docs/schema/common.json describes the fields")]
 pub struct ItemShown {
     #[serde(flatten)]
-    pub named: Named,
+    pub item_ref: Named,
     pub product: Digest,
     pub standing: Standing,
     pub made: Option<Made>,
@@ -120,46 +121,46 @@ pub struct Prompt {
 }
 
 impl Whence {
-    pub(super) fn of(
-        asked: &str,
+    pub(super) fn new(
+        question: &str,
         found: &[Rc<Finding>],
         lines: Option<(&str, &[Line])>,
         attribution: &mut Attribution<'_>,
     ) -> Self {
         let mut commits = Vec::new();
         for finding in found {
-            commits.push(CommitShown::of(finding, attribution));
+            commits.push(CommitShown::from_finding(finding, attribution));
         }
-        let mut shown = None;
+        let mut line_answers = None;
         if let Some((path, lines)) = lines {
             for line in lines {
                 let Some(finding) = &line.finding else { continue };
                 if !commits.iter().any(|commit: &CommitShown| commit.commit == finding.commit.oid) {
-                    commits.push(CommitShown::of(finding, attribution));
+                    commits.push(CommitShown::from_finding(finding, attribution));
                 }
                 // Includes items whose patches came with another's.
                 let at = commits.iter().position(|commit| commit.commit == finding.commit.oid).unwrap_or_default();
                 for origin in &line.origins {
-                    let named = Named::of(origin);
-                    if !commits[at].items.iter().any(|item| item.named == named) {
-                        let item = ItemShown::of(origin, attribution);
+                    let item_ref = Named::from_origin(origin);
+                    if !commits[at].items.iter().any(|item| item.item_ref == item_ref) {
+                        let item = ItemShown::from_origin(origin, attribution);
                         commits[at].items.push(item);
                     }
                 }
             }
-            shown = Some(lines.iter().map(|line| LinesShown::of(path, line)).collect::<Vec<_>>());
+            line_answers = Some(lines.iter().map(|line| LinesShown::from_line(path, line)).collect::<Vec<_>>());
         }
-        let proven = match &shown {
-            Some(lines) => lines.iter().all(|line| line.proven),
+        let proven = match &line_answers {
+            Some(answers) => answers.iter().all(|line| line.proven),
             None => commits.iter().all(|commit| commit.verdict == Verdict::Product),
         };
-        Self { asked: asked.to_owned(), proven, commits, lines: shown }
+        Self { question: question.to_owned(), proven, commits, lines: line_answers }
     }
 }
 
 impl CommitsVerified {
-    pub(super) fn of(range: &str, found: &[Rc<Finding>], attribution: &mut Attribution<'_>) -> Self {
-        let commits = found.iter().map(|finding| CommitShown::of(finding, attribution)).collect::<Vec<_>>();
+    pub(super) fn new(range: &str, found: &[Rc<Finding>], attribution: &mut Attribution<'_>) -> Self {
+        let commits = found.iter().map(|finding| CommitShown::from_finding(finding, attribution)).collect::<Vec<_>>();
         let passed = commits.iter().all(|commit| commit.verdict.passes());
         let red = commits.iter().any(|commit| commit.verdict == Verdict::Product && commit.is_red());
         Self { range: range.to_owned(), passed, red, commits }
@@ -167,8 +168,8 @@ impl CommitsVerified {
 }
 
 impl CommitShown {
-    fn of(finding: &Finding, attribution: &mut Attribution<'_>) -> Self {
-        let items = finding.origins.iter().map(|origin| ItemShown::of(origin, attribution)).collect();
+    fn from_finding(finding: &Finding, attribution: &mut Attribution<'_>) -> Self {
+        let items = finding.origins.iter().map(|origin| ItemShown::from_origin(origin, attribution)).collect();
         Self {
             commit: finding.commit.oid,
             subject: finding.commit.subject.clone(),
@@ -177,7 +178,7 @@ impl CommitShown {
             by: finding.how,
             detail: finding.detail.clone(),
             items,
-            others: finding.others.iter().map(Named::of).collect(),
+            others: finding.others.iter().map(Named::from_origin).collect(),
         }
     }
 }
@@ -202,18 +203,18 @@ impl Named {
             .map_or_else(|| self.run.to_string(), |(remote, _)| format!("{remote}/{}", self.run))
     }
 
-    fn of(origin: &Origin) -> Self {
+    fn from_origin(origin: &Origin) -> Self {
         let at = &origin.patch.record.at;
         Self { run: at.run.clone(), reference: at.reference.clone(), item: origin.patch.item.clone() }
     }
 }
 
 impl ItemShown {
-    fn of(origin: &Origin, attribution: &mut Attribution<'_>) -> Self {
-        let named = Named::of(origin);
+    fn from_origin(origin: &Origin, attribution: &mut Attribution<'_>) -> Self {
+        let item_ref = Named::from_origin(origin);
         let known = attribution.runs.known(&origin.patch.record.at);
-        let made = known.run.as_ref().and_then(|run| Made::of(run, &named.item, attribution));
-        Self { named, product: origin.patch.product.sha256, standing: known.standing.clone(), made }
+        let made = known.run.as_ref().and_then(|run| Made::find(run, &item_ref.item, attribution));
+        Self { item_ref, product: origin.patch.product.sha256, standing: known.standing.clone(), made }
     }
 
     /// Returns true if the item is red: done, but its check failed.
@@ -228,7 +229,7 @@ impl ItemShown {
 }
 
 impl Made {
-    fn of(run: &VerifiedRun, id: &ItemId, attribution: &Attribution<'_>) -> Option<Self> {
+    fn find(run: &VerifiedRun, id: &ItemId, attribution: &Attribution<'_>) -> Option<Self> {
         let mut ends = run.links.iter().rev().filter_map(|link| Some((&link.entry, link.entry.event.end_of(id)?)));
         let ended = ends.find(|(_, e)| e.status == Outcome::Done);
         let (Some((entry, ended)), Some(at)) = (ended, run.state.graph.position(id)) else { return None };
@@ -245,7 +246,7 @@ impl Made {
             subagent: manifest.as_ref().and_then(|manifest| manifest.subagent.clone()),
             argv: manifest.as_ref().map(|manifest| manifest.argv.clone()),
             sandbox: manifest.map(|manifest| manifest.claims.sandbox),
-            prompt: Prompt::of(item),
+            prompt: Prompt::from_item(item),
             check: ended.verify,
             claims: Reported::new(ended.claims.as_deref(), ended.usage),
             sealed: run.state.sealed,
@@ -257,11 +258,11 @@ impl Made {
 }
 
 impl Prompt {
-    fn of(item: &Item) -> Self {
+    fn from_item(item: &Item) -> Self {
         let digest = format::digest_of(&item.inputs);
         let text = match (item.inputs.get("command"), item.inputs.get("workerInput")) {
             (Some(serde_json::Value::String(command)), _) => command.clone(),
-            (Some(told), _) | (None, Some(told)) => told.to_string(),
+            (Some(value), _) | (None, Some(value)) => value.to_string(),
             (None, None) => serde_json::Value::Object(item.inputs.clone()).to_string(),
         };
         Self { digest, text: printable::cut_to(text, PROMPT) }

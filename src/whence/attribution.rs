@@ -15,7 +15,7 @@ use crate::git::store::Store;
 use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::words::words;
-use crate::repository::shown;
+use crate::repository::remote_record;
 use crate::verify::{Gate, HOW_TO_KNOW};
 
 use super::commit::{Claim, Commit};
@@ -86,7 +86,7 @@ pub(super) struct Origin {
 /// The evidence to compare commits with.
 pub(super) struct Attribution<'a> {
     pub(super) store: &'a Store,
-    pub(super) aside: BorrowedRepo,
+    pub(super) borrowed: BorrowedRepo,
     pub(super) index: Index,
     pub(super) runs: Runs<'a>,
     found: BTreeMap<Oid, Rc<Finding>>,
@@ -107,8 +107,8 @@ pub(super) struct Change {
 
 impl<'a> Attribution<'a> {
     pub(super) fn new(store: &'a Store, gate: &'a Gate<'a>) -> Result<Self, AnyError> {
-        let (aside, index) = (BorrowedRepo::new(store)?, Index::new(store)?);
-        Ok(Self { store, aside, index, runs: Runs::new(gate), found: BTreeMap::new() })
+        let (borrowed, index) = (BorrowedRepo::new(store)?, Index::new(store)?);
+        Ok(Self { store, borrowed, index, runs: Runs::new(gate), found: BTreeMap::new() })
     }
 
     /// Returns notes about the runs that were used.
@@ -176,7 +176,7 @@ impl<'a> Attribution<'a> {
             match self.resolve(&claim) {
                 Ok(origin) => origins.push(origin),
                 Err((Verdict::Changed, why)) => {
-                    let why = format!("it says that it is {}, but {why}", named(&claim));
+                    let why = format!("it says that it is {}, but {why}", describe_claim(&claim));
                     return self.report_false_claim(compared, &why);
                 }
                 Err((verdict, why)) => return Ok(Finding::plain(compared.commit.clone(), verdict, &why)),
@@ -187,7 +187,7 @@ impl<'a> Attribution<'a> {
             return Ok(Finding::plain(compared.commit.clone(), Verdict::Changed, why));
         }
         let patches: Vec<Patch> = origins.iter().map(|origin| origin.patch.clone()).collect();
-        let fit = self.runs.onto(&self.aside, &patches, compared.before)?;
+        let fit = self.runs.onto(&self.borrowed, &patches, compared.before)?;
         for origin in &mut origins {
             origin.standing = self.runs.known(&origin.patch.record.at).standing.clone();
         }
@@ -218,8 +218,8 @@ impl<'a> Attribution<'a> {
             (_, None) => detail.push_str("that does not fit its parent"),
             (_, Some(tree)) => detail.push_str(&self.differing(tree, compared.commit.tree)?),
         }
-        let found = Finding::plain(compared.commit.clone(), verdict, &detail);
-        Ok(Finding { origins, ..found })
+        let finding = Finding::plain(compared.commit.clone(), verdict, &detail);
+        Ok(Finding { origins, ..finding })
     }
 
     /// Reports that a commit's claim is false, with its actual origin if any.
@@ -235,9 +235,9 @@ impl<'a> Attribution<'a> {
 
     /// Finds the patch that a message names, in the copy of the run with the most trust.
     fn resolve(&mut self, claim: &Claim) -> Result<Origin, (Verdict, String)> {
-        let runs = self.index.named(self.store, &claim.run);
+        let runs = self.index.runs_with_name(self.store, &claim.run);
         if runs.is_empty() {
-            let refused = shown::refusals(self.store, &claim.run).into_iter();
+            let refused = remote_record::refusals(self.store, &claim.run).into_iter();
             let refused = refused.map(|(remote, why)| format!("; the last fetch from {remote} refused it: {why}"));
             let why = format!("it names the run {:?}, which is not here{}", claim.run, refused.collect::<String>());
             return Err((Verdict::UnknownRun, why));
@@ -249,10 +249,10 @@ impl<'a> Attribution<'a> {
         for record in &runs {
             let patch = record.patches.iter().find(|(id, _)| id.as_str() == item);
             let patch =
-                patch.filter(|(_, is)| claim.product.as_ref().is_none_or(|said| *said == is.sha256.to_string()));
+                patch.filter(|(_, is)| claim.product.as_ref().is_none_or(|claimed| *claimed == is.sha256.to_string()));
             if let Some((id, product)) = patch {
-                let patch = Patch { record: Rc::clone(record), item: id.clone(), product: *product };
-                found.push(self.origin(patch));
+                let built = Patch { record: Rc::clone(record), item: id.clone(), product: *product };
+                found.push(self.origin(built));
             }
         }
         found.sort_by(|a, b| a.standing.cmp(&b.standing));
@@ -277,8 +277,8 @@ impl<'a> Attribution<'a> {
     pub(super) fn change(&mut self, compared: &mut Comparison) -> Result<Option<Rc<Change>>, AnyError> {
         if compared.change.is_none() {
             let (oid, tree) = (compared.commit.oid, compared.commit.tree);
-            if let Some(patch) = self.aside.patch(compared.before, tree, LARGEST)? {
-                let id = self.aside.patch_ids([(oid, patch.as_slice())])?.into_iter().next().map(|(_, id)| id);
+            if let Some(patch) = self.borrowed.patch(compared.before, tree, LARGEST)? {
+                let id = self.borrowed.patch_ids([(oid, patch.as_slice())])?.into_iter().next().map(|(_, id)| id);
                 compared.change = Some(Rc::new(Change { id, diff: Diff::read(&patch) }));
             }
         }
@@ -296,13 +296,14 @@ impl<'a> Attribution<'a> {
                 Err(_) => return Ok(None),
             },
         };
-        let id = self.aside.patch_ids([(compared.commit.oid, bytes.as_slice())])?.into_iter().next().map(|(_, id)| id);
+        let id =
+            self.borrowed.patch_ids([(compared.commit.oid, bytes.as_slice())])?.into_iter().next().map(|(_, id)| id);
         Ok((id.is_some() && id == change.id).then(|| Diff::read(&bytes).verbatim == change.diff.verbatim))
     }
 
     /// Formats the files and lines in which a commit differs from its parent with some patches.
     fn differing(&self, made: Oid, is: Oid) -> Result<String, AnyError> {
-        Ok(match self.aside.patch(made, is, LARGEST)? {
+        Ok(match self.borrowed.patch(made, is, LARGEST)? {
             Some(patch) => format!("differs from it in {}", words::changed(&Diff::read(&patch))),
             None => "differs from it in more than can be listed".to_owned(),
         })
@@ -319,10 +320,14 @@ impl Finding {
     pub(super) fn made(compared: &Comparison, origins: &[Origin], placed: Vec<Placed>) -> Self {
         let mut steps = Vec::new();
         for Placed { known, step } in placed.into_iter().filter(|placed| placed.step.changed) {
-            let is = |origin: &&Origin| {
-                origin.patch.record.at.reference == known.at.reference && origin.patch.item == step.item
-            };
-            steps.extend(origins.iter().find(is).map(|origin| (origin.clone(), step.tree)));
+            steps.extend(
+                origins
+                    .iter()
+                    .find(|origin| {
+                        origin.patch.record.at.reference == known.at.reference && origin.patch.item == step.item
+                    })
+                    .map(|origin| (origin.clone(), step.tree)),
+            );
         }
         let made: Vec<Origin> = steps.iter().map(|(origin, _)| origin.clone()).collect();
         let names: Vec<String> = made.iter().map(Origin::name).collect();
@@ -367,12 +372,14 @@ impl Origin {
 impl Patch {
     /// Returns true if both are the same item, possibly in two copies of the run.
     pub(super) fn is(&self, other: &Self) -> bool {
-        let run = |patch: &Self| (patch.record.first, patch.record.at.run.clone());
-        run(self) == run(other) && self.item == other.item && self.product.sha256 == other.product.sha256
+        self.record.first == other.record.first
+            && self.record.at.run == other.record.at.run
+            && self.item == other.item
+            && self.product.sha256 == other.product.sha256
     }
 }
 
-fn named(claim: &Claim) -> String {
+fn describe_claim(claim: &Claim) -> String {
     match &claim.item {
         Some(item) => format!("what {item:?} of the run {:?} handed over", claim.run),
         None => format!("of the run {:?}", claim.run),

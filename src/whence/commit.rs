@@ -97,8 +97,8 @@ fn claims(message: &str) -> Vec<Claim> {
 /// Parses the items `<run>/<item>` whose conflicts were resolved; they have no digest.
 fn resolved(message: &str) -> Vec<String> {
     let lines = message.lines().filter_map(|line| line.trim().split_once(':'));
-    let named = lines.filter(|(key, _)| key.trim_end().eq_ignore_ascii_case(apply::RESOLVED));
-    named.filter_map(|(_, value)| value.split_whitespace().next().map(str::to_owned)).collect()
+    let trailers = lines.filter(|(key, _)| key.trim_end().eq_ignore_ascii_case(apply::RESOLVED));
+    trailers.filter_map(|(_, value)| value.split_whitespace().next().map(str::to_owned)).collect()
 }
 
 #[cfg(test)]
@@ -107,18 +107,17 @@ mod tests {
 
     #[test]
     fn claims_are_read_wherever_they_stand() {
-        let claim = |run: &str, item: Option<&str>, product: Option<&str>| Claim {
-            run: run.into(),
-            item: item.map(Into::into),
-            product: product.map(Into::into),
-        };
         let one =
             "a, b: apply\n\nHandoff-Run: r\nHandoff-Item: a\nHandoff-Product: 1\nHandoff-Item: b\nHandoff-Product: 2\n";
-        let two = [claim("r", Some("a"), Some("1")), claim("r", Some("b"), Some("2"))];
+        let two = [make_claim("r", Some("a"), Some("1")), make_claim("r", Some("b"), Some("2"))];
         assert_eq!(claims(one), two);
         let squashed = "Squash\n\n    x\n\n    handoff-run: r\n    Handoff-Item: a\n    Handoff-Product: 1\n\nHandoff-Run: s\n\nHandoff-Run: s\n";
-        assert_eq!(claims(squashed), [two[0].clone(), claim("s", None, None)]);
+        assert_eq!(claims(squashed), [two[0].clone(), make_claim("s", None, None)]);
         assert_eq!(claims("Handoff-Item: a\nHandoff-Product: 1\nHandoff-Product: 2").len(), 2);
         assert_eq!(claims("Fix: the Handoff-Run\n\nSigned-off-by: x"), []);
+    }
+
+    fn make_claim(run: &str, item: Option<&str>, product: Option<&str>) -> Claim {
+        Claim { run: run.into(), item: item.map(Into::into), product: product.map(Into::into) }
     }
 }

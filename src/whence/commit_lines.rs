@@ -11,7 +11,7 @@ use crate::share::anchor::verification::Verification;
 use super::answer::LinesShown;
 use super::attribution::{Attribution, Comparison};
 use super::commit::Commit;
-use super::{Error, asked};
+use super::{Error, question};
 
 /// The lines that a commit added to its files.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct CommitLines {
 impl Repository {
     /// Traces the lines that a commit added, compared with its first parent.
     pub fn commit_lines(&self, revision: &str, with: &Verification<'_>) -> Result<CommitLines, AnyError> {
-        let commit = asked::commit(&self.store, revision)?.ok_or_else(|| Error::NoCommit(revision.to_owned()))?;
+        let commit = question::commit(&self.store, revision)?.ok_or_else(|| Error::NoCommit(revision.to_owned()))?;
         with.open(|gate| Attribution::new(&self.store, gate)?.added(commit))?
     }
 }
@@ -49,8 +49,8 @@ impl Attribution<'_> {
                 continue;
             };
             let lines = self.lines(Some(oid), path, None)?;
-            let shown = lines.iter().map(|line| LinesShown::of(name, line));
-            added.lines.extend(shown.filter(|line| line.commit == Some(oid)));
+            let line_answers = lines.iter().map(|line| LinesShown::from_line(name, line));
+            added.lines.extend(line_answers.filter(|line| line.commit == Some(oid)));
         }
         Ok(added)
     }

@@ -127,22 +127,25 @@ impl Reader {
 
 /// Parses the path of `a/<path> b/<path>`; either may be quoted.
 fn path(names: &[u8]) -> BString {
-    let named = match quoted_path::read(names) {
+    let name = match quoted_path::read(names) {
         Some((path, _)) => path,
         // Both paths are equal, so each has half of the text beside the space.
         None => names[..names.len().saturating_sub(1) / 2].into(),
     };
-    named.strip_prefix(b"a/").map(BString::from).unwrap_or(named)
+    name.strip_prefix(b"a/").map(BString::from).unwrap_or(name)
 }
 
 /// Parses `7,2 +9,3 @@ …` into the numbers of old and new lines and the first new line number.
 fn ranges(hunk: &[u8]) -> (u64, u64, u64) {
     let text = hunk.to_str_lossy();
-    let count = |range: &str| range.split_once(',').map_or(1, |(_, count)| count.parse().unwrap_or(0));
     let mut words = text.split(' ');
     let (old, new) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let first = new.trim_start_matches('+').split(',').next().and_then(|first| first.parse().ok());
-    (count(old), count(new), first.unwrap_or(0))
+    (count_lines(old), count_lines(new), first.unwrap_or(0))
+}
+
+fn count_lines(range: &str) -> u64 {
+    range.split_once(',').map_or(1, |(_, count)| count.parse().unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -156,11 +159,14 @@ mod tests {
     #[test]
     fn lines_are_told_by_file() {
         let diff = Diff::read(PATCH.as_bytes());
-        let set = |lines: &[&str]| lines.iter().map(|line| line.as_bytes().to_vec()).collect::<BTreeSet<_>>();
         let text = &diff.files[&BString::from("x y.txt")];
-        assert_eq!((&text.added, &text.removed), (&set(&["++ zwei", "@@ -1 +1 @@"]), &set(&["-- two"])));
+        assert_eq!((&text.added, &text.removed), (&to_set(&["++ zwei", "@@ -1 +1 @@"]), &to_set(&["-- two"])));
         assert_eq!(diff.files[&BString::from("ü")].binary.as_deref(), Some("abc"));
         assert_eq!(diff.files.len(), 2);
+    }
+
+    fn to_set(lines: &[&str]) -> BTreeSet<Vec<u8>> {
+        lines.iter().map(|line| line.as_bytes().to_vec()).collect::<BTreeSet<_>>()
     }
 
     #[test]

@@ -97,16 +97,16 @@ impl Index {
             Some((RunPlace { run, reference, remote }, tip))
         });
         // Skips identical copies.
-        let mut seen = BTreeSet::new();
-        let all = own.chain(fetched).filter(|(place, tip)| seen.insert((place.run.clone(), *tip)));
+        let mut visited = BTreeSet::new();
+        let all = own.chain(fetched).filter(|(place, tip)| visited.insert((place.run.clone(), *tip)));
         Ok(Self { refs: all.map(|(place, _)| place).collect(), records: BTreeMap::new(), contents: None })
     }
 
     /// Returns the runs with a name, ours first.
-    pub(super) fn named(&mut self, store: &Store, run: &str) -> Vec<Rc<RunRecord>> {
+    pub(super) fn runs_with_name(&mut self, store: &Store, run: &str) -> Vec<Rc<RunRecord>> {
         let places = 0..self.refs.len();
-        let named: Vec<usize> = places.filter(|at| self.refs[*at].run.as_str() == run).collect();
-        named.into_iter().map(|at| self.record(store, at)).collect()
+        let positions: Vec<usize> = places.filter(|at| self.refs[*at].run.as_str() == run).collect();
+        positions.into_iter().map(|at| self.record(store, at)).collect()
     }
 
     /// Returns messages about unreadable runs that were needed.
@@ -123,7 +123,7 @@ impl Index {
     }
 
     /// Returns all patches, by content.
-    pub(super) fn contents(&mut self, store: &Store, aside: &BorrowedRepo) -> Result<Rc<Contents>, AnyError> {
+    pub(super) fn contents(&mut self, store: &Store, borrowed: &BorrowedRepo) -> Result<Rc<Contents>, AnyError> {
         if let Some(contents) = &self.contents {
             return Ok(Rc::clone(contents));
         }
@@ -135,33 +135,33 @@ impl Index {
                 users.entry(product.oid).or_default().push(patch);
             }
         }
-        let contents = Rc::new(read(store, aside, &users)?);
+        let contents = Rc::new(read(store, borrowed, &users)?);
         self.contents = Some(Rc::clone(&contents));
         Ok(contents)
     }
 }
 
-fn read(store: &Store, aside: &BorrowedRepo, users: &BTreeMap<Oid, Vec<Patch>>) -> Result<Contents, AnyError> {
+fn read(store: &Store, borrowed: &BorrowedRepo, users: &BTreeMap<Oid, Vec<Patch>>) -> Result<Contents, AnyError> {
     let mut contents = Contents::default();
     let mut ids: BTreeSet<(Oid, String)> = BTreeSet::new();
     let (mut waiting, mut bytes): (Vec<(Oid, Vec<u8>)>, usize) = (Vec::new(), 0);
     let mut remembered = 0;
-    for (oid, users) in users {
+    for (oid, using) in users {
         // A missing or oversized patch is found by its digest only.
         let Ok(patch) = store.read_blob_of(*oid, LARGEST as u64) else { continue };
         if patch.len() <= REMEMBERED && remembered + patch.len() <= REMEMBERED_IN_ALL {
             remembered += patch.len();
             let diff = Rc::new(Diff::read(&patch));
-            contents.known.extend(users.iter().map(|user| (user.clone(), Rc::clone(&diff))));
+            contents.known.extend(using.iter().map(|user| (user.clone(), Rc::clone(&diff))));
         }
         bytes += patch.len();
         waiting.push((*oid, patch));
         if bytes > AT_ONCE {
-            ids.extend(aside.patch_ids(waiting.iter().map(|(oid, patch)| (*oid, patch.as_slice())))?);
+            ids.extend(borrowed.patch_ids(waiting.iter().map(|(blob, content)| (*blob, content.as_slice())))?);
             (waiting, bytes) = (Vec::new(), 0);
         }
     }
-    ids.extend(aside.patch_ids(waiting.iter().map(|(oid, patch)| (*oid, patch.as_slice())))?);
+    ids.extend(borrowed.patch_ids(waiting.iter().map(|(oid, patch)| (*oid, patch.as_slice())))?);
     for (oid, id) in ids {
         contents.by_id.entry(id).or_default().extend(users.get(&oid).into_iter().flatten().cloned());
     }

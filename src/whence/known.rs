@@ -57,12 +57,15 @@ impl<'g> Runs<'g> {
     /// Verifies a run.
     pub(super) fn known(&mut self, place: &RunPlace) -> Rc<Known> {
         let gate = self.gate;
-        let ask = || Rc::new(judged(gate, place).unwrap_or_else(|why| Known::barred(place, why)));
-        Rc::clone(self.known.entry(place.reference.clone()).or_insert_with(ask))
+        Rc::clone(
+            self.known
+                .entry(place.reference.clone())
+                .or_insert_with(|| Rc::new(judged(gate, place).unwrap_or_else(|why| Known::barred(place, why)))),
+        )
     }
 
     /// Applies patches to a tree, run by run in the given order.
-    pub(super) fn onto(&mut self, aside: &BorrowedRepo, patches: &[Patch], tree: Oid) -> Result<Fit, AnyError> {
+    pub(super) fn onto(&mut self, borrowed: &BorrowedRepo, patches: &[Patch], tree: Oid) -> Result<Fit, AnyError> {
         let mut groups: Vec<(&RunPlace, BTreeSet<ItemIndex>)> = Vec::new();
         for patch in patches {
             let place = &patch.record.at;
@@ -75,7 +78,7 @@ impl<'g> Runs<'g> {
         }
         let (mut placed, mut now) = (Vec::new(), tree);
         for (place, items) in groups {
-            let composer = match self.composer(aside, place)? {
+            let composer = match self.composer(borrowed, place)? {
                 Ok(composer) => composer,
                 Err(why) => return Ok(Fit::Unable(why)),
             };
@@ -94,13 +97,13 @@ impl<'g> Runs<'g> {
     /// Returns an applier for the items of a run, or the reason why there is none.
     pub(super) fn composer(
         &mut self,
-        aside: &BorrowedRepo,
+        borrowed: &BorrowedRepo,
         place: &RunPlace,
     ) -> Result<Result<&mut Composer, String>, AnyError> {
         if !self.composers.contains_key(&place.reference) {
             let composer = match self.known(place).run.clone() {
                 None => Err("the run does not verify".to_owned()),
-                Some(run) => match Composer::new(aside.store(), run) {
+                Some(run) => match Composer::new(borrowed.store(), run) {
                     Ok(composer) => Ok(composer),
                     Err(error) => Err(self.failed(place, error)?.why()),
                 },

@@ -92,19 +92,19 @@ impl Attribution<'_> {
         let mut found: Vec<Line> = Vec::new();
         let mut brought: BTreeMap<(Oid, BString), Vec<Blamed>> = BTreeMap::new();
         for blamed in self.blamed(commit, path, lines)? {
-            if let Some(commit) = blamed.commit {
-                brought.entry((commit, blamed.path.clone())).or_default().push(blamed);
+            if let Some(line_commit) = blamed.commit {
+                brought.entry((line_commit, blamed.path.clone())).or_default().push(blamed);
             } else {
-                let (lines, passed) = (blamed.lines, blamed.passed);
-                found.push(Line { lines, finding: None, origins: Vec::new(), mixed: false, passed });
+                let (numbers, passed) = (blamed.lines, blamed.passed);
+                found.push(Line { lines: numbers, finding: None, origins: Vec::new(), mixed: false, passed });
             }
         }
-        for ((commit, path), blamed) in brought {
-            let finding = self.attribute(commit)?;
+        for ((revision, file), blamed) in brought {
+            let finding = self.attribute(revision)?;
             let mixed = finding.how.is_none();
             let steps = if mixed { self.parts(&finding)? } else { self.expanded(&finding)? };
             if steps.len() > 1 || (mixed && !steps.is_empty()) {
-                found.extend(self.within(&finding, steps, &path, &blamed)?);
+                found.extend(self.within(&finding, steps, &file, &blamed)?);
                 continue;
             }
             let origins = if finding.how.is_some() { finding.origins.clone() } else { Vec::new() };
@@ -133,8 +133,8 @@ impl Attribution<'_> {
         };
         // Usually the line does not exist; any other cause fails below as well.
         let all = borrowed_repo::lines(self.store, commit, path.as_ref(), None)?;
-        let (lines, asked) = (all.last().map_or(0, |last| *last.lines.end()), *failed.end());
-        Err(Error::NoLine { path: path.to_string(), lines, asked }.into())
+        let (count, requested) = (all.last().map_or(0, |last| *last.lines.end()), *failed.end());
+        Err(Error::NoLine { path: path.to_string(), lines: count, requested }.into())
     }
 
     /// Attributes a commit's lines in a file to its items. Lines beyond those of the items have
@@ -150,33 +150,33 @@ impl Attribution<'_> {
         let parent = finding.commit.parents.first().copied();
         let mut commits: Vec<Oid> = Vec::new();
         for (_, tree) in &steps {
-            commits.push(self.aside.commit(*tree, commits.last().copied().or(parent))?);
+            commits.push(self.borrowed.commit(*tree, commits.last().copied().or(parent))?);
         }
         let (items, mixed) = (commits.len(), finding.how.is_none());
         if mixed {
-            commits.push(self.aside.commit(finding.commit.tree, commits.last().copied().or(parent))?);
+            commits.push(self.borrowed.commit(finding.commit.tree, commits.last().copied().or(parent))?);
         }
         let Some(tip) = commits.last().copied() else { return Ok(Vec::new()) };
         let mut squash = self.squash(finding, steps, path)?;
-        let there = |one: &Blamed| one.there..=one.there + (one.lines.end() - one.lines.start());
-        let asked: Vec<RangeInclusive<u64>> = blamed.iter().map(there).collect();
+        let ranges: Vec<RangeInclusive<u64>> =
+            blamed.iter().map(|one| one.there..=one.there + (one.lines.end() - one.lines.start())).collect();
         let mut parts: Vec<Line> = Vec::new();
-        for part in self.aside.blame(parent, tip, path.as_ref(), &asked)? {
+        for part in self.borrowed.blame(parent, tip, path.as_ref(), &ranges)? {
             let at = commits[..items].iter().position(|commit| Some(*commit) == part.commit);
             for number in part.lines {
-                let Some(place) = asked.iter().position(|lines| lines.contains(&number)) else { continue };
+                let Some(place) = ranges.iter().position(|lines| lines.contains(&number)) else { continue };
                 let here = number - blamed[place].there + blamed[place].lines.start();
                 let origins = match at {
                     Some(at) => self.made(&mut squash, at, number)?,
                     None => Vec::new(),
                 };
                 let passed = blamed[place].passed;
-                let same = |last: &&mut Line| {
+                let last = parts.last_mut().filter(|last| {
                     let alike = last.passed == passed
                         && last.origins.iter().zip(&origins).all(|(one, other)| one.patch.is(&other.patch));
                     alike && last.origins.len() == origins.len() && *last.lines.end() + 1 == here
-                };
-                if let Some(last) = parts.last_mut().filter(same) {
+                });
+                if let Some(last) = last {
                     last.lines = *last.lines.start()..=here;
                 } else {
                     let finding = Some(Rc::clone(finding));
@@ -203,13 +203,13 @@ impl Attribution<'_> {
 
     /// Returns the item that introduced a line, and those that would have introduced it as well.
     fn made(&mut self, squash: &mut Squash, at: usize, number: u64) -> Result<Vec<Origin>, AnyError> {
-        let named = squash.origins[at].clone();
+        let claimed = squash.origins[at].clone();
         let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
-        let Some(wanted) = place.and_then(|place| squash.now.get(place)).cloned() else { return Ok(vec![named]) };
-        let mut origins = vec![named.clone()];
+        let Some(line) = place.and_then(|place| squash.now.get(place)).cloned() else { return Ok(vec![claimed]) };
+        let mut origins = vec![claimed.clone()];
         for (other, added) in squash.origins.iter().zip(&squash.added) {
-            let is_another = !other.patch.is(&named.patch) && added.contains(&wanted);
-            if is_another && !self.builds_on(other, &named)? && !self.builds_on(&named, other)? {
+            let is_another = !other.patch.is(&claimed.patch) && added.contains(&line);
+            if is_another && !self.builds_on(other, &claimed)? && !self.builds_on(&claimed, other)? {
                 origins.push(other.clone());
             }
         }
@@ -218,22 +218,22 @@ impl Attribution<'_> {
         }
         if !squash.without.contains_key(&at) {
             let patches = squash.origins.iter().map(|origin| origin.patch.clone());
-            let others: Vec<Patch> = patches.filter(|patch| !patch.is(&named.patch)).collect();
-            let tree = self.runs.onto(&self.aside, &others, squash.before)?.tree();
+            let others: Vec<Patch> = patches.filter(|patch| !patch.is(&claimed.patch)).collect();
+            let tree = self.runs.onto(&self.borrowed, &others, squash.before)?.tree();
             let text = tree.map(|tree| self.text(tree, &squash.path)).transpose()?;
             squash.without.insert(at, text.map(Option::unwrap_or_default));
         }
-        let count = |text: &[Vec<u8>]| text.iter().filter(|line| **line == wanted).count();
+        let count = |text: &[Vec<u8>]| text.iter().filter(|other| **other == line).count();
         // If the line occurs less often without the named item, it is that item's.
         match squash.without.get(&at).and_then(Option::as_ref) {
-            Some(others) if count(others) < count(&squash.now) => Ok(vec![named]),
+            Some(others) if count(others) < count(&squash.now) => Ok(vec![claimed]),
             _ => Ok(origins),
         }
     }
 
     fn text(&self, tree: Oid, path: &BString) -> Result<Option<Vec<Vec<u8>>>, AnyError> {
         let Ok(path) = std::str::from_utf8(path) else { return Ok(None) };
-        let store = self.aside.store();
+        let store = self.borrowed.store();
         let Some(blob) = store.blob_at(tree, path)? else { return Ok(None) };
         Ok(Some(store.read_blob(blob)?.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()))
     }
@@ -244,7 +244,7 @@ impl Attribution<'_> {
         if at.reference != other.patch.record.at.reference {
             return Ok(false);
         }
-        let Ok(composer) = self.runs.composer(&self.aside, at)? else { return Ok(false) };
+        let Ok(composer) = self.runs.composer(&self.borrowed, at)? else { return Ok(false) };
         let position = |origin: &Origin| composer.run().state.graph.position(&origin.patch.item);
         Ok(match (position(item), position(other)) {
             (Some(item), Some(other)) => composer.run().state.built_upon(item).contains(&other),
@@ -260,7 +260,7 @@ impl Attribution<'_> {
             return Ok(finding.steps.clone());
         }
         let before = self.before(&finding.commit)?;
-        let fit = self.runs.onto(&self.aside, &all, before)?;
+        let fit = self.runs.onto(&self.borrowed, &all, before)?;
         if fit.tree() != Some(finding.commit.tree) {
             return Ok(finding.steps.clone());
         }
@@ -271,7 +271,7 @@ impl Attribution<'_> {
     pub(super) fn with_given(&mut self, patches: &[Patch]) -> Result<Vec<Patch>, AnyError> {
         let mut more = Vec::new();
         for patch in patches {
-            let Ok(composer) = self.runs.composer(&self.aside, &patch.record.at)? else { continue };
+            let Ok(composer) = self.runs.composer(&self.borrowed, &patch.record.at)? else { continue };
             let state = &composer.run().state;
             let graph = &state.graph;
             let given = graph.position(&patch.item).map(|at| state.built_upon(at)).unwrap_or_default();
@@ -288,12 +288,12 @@ impl Attribution<'_> {
     /// Returns the trees after each patch with an effect.
     pub(super) fn stepped(&mut self, patches: &[Patch], placed: Vec<Placed>) -> Vec<(Origin, Oid)> {
         let mut steps = Vec::new();
-        for placed in placed.into_iter().filter(|placed| placed.step.changed) {
-            let is = |patch: &&Patch| {
-                patch.record.at.reference == placed.known.at.reference && patch.item == placed.step.item
-            };
-            if let Some(patch) = patches.iter().find(is).cloned() {
-                steps.push((self.origin(patch), placed.step.tree));
+        for entry in placed.into_iter().filter(|placed| placed.step.changed) {
+            let patch = patches
+                .iter()
+                .find(|patch| patch.record.at.reference == entry.known.at.reference && patch.item == entry.step.item);
+            if let Some(patch) = patch.cloned() {
+                steps.push((self.origin(patch), entry.step.tree));
             }
         }
         steps

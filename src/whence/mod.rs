@@ -6,7 +6,6 @@
 
 pub mod answer;
 
-mod asked;
 mod attribution;
 mod commit;
 mod commit_lines;
@@ -15,6 +14,7 @@ mod index;
 mod known;
 mod lines;
 mod part;
+mod question;
 mod search;
 mod words;
 
@@ -28,26 +28,28 @@ use crate::repository::Repository;
 use crate::share::anchor::verification::Verification;
 
 use answer::{CommitsVerified, Whence};
-use asked::Asked;
 use attribution::Attribution;
+use question::Question;
 
 impl Repository {
     /// Traces a commit, the lines of a file, or a range of commits.
     ///
     /// Calls `warn` with what a reader of the runs should know.
     pub fn whence(&self, text: &str, with: &Verification<'_>, warn: &mut dyn FnMut(&str)) -> Result<Whence, AnyError> {
-        let asked = asked::asked(self, text)?;
+        let question = question::parse(self, text)?;
         with.open(|gate| {
             let mut attribution = Attribution::new(&self.store, gate)?;
-            let answer = match asked {
-                Asked::Commit(commit) => Whence::of(text, &[attribution.attribute(commit)?], None, &mut attribution),
-                Asked::Range(commits) => {
-                    let found = attribution.attribute_all(&commits)?;
-                    Whence::of(text, &found, None, &mut attribution)
+            let answer = match question {
+                Question::Commit(commit) => {
+                    Whence::new(text, &[attribution.attribute(commit)?], None, &mut attribution)
                 }
-                Asked::Lines { commit, path, lines } => {
+                Question::Range(commits) => {
+                    let found = attribution.attribute_all(&commits)?;
+                    Whence::new(text, &found, None, &mut attribution)
+                }
+                Question::Lines { commit, path, lines } => {
                     let found = attribution.lines(commit, &path, lines.as_ref())?;
-                    Whence::of(text, &[], Some((&path.to_string(), &found)), &mut attribution)
+                    Whence::new(text, &[], Some((&path.to_string(), &found)), &mut attribution)
                 }
             };
             attribution.cautions().for_each(|caution| warn(&caution));
@@ -65,11 +67,11 @@ impl Repository {
         with: &Verification<'_>,
         warn: &mut dyn FnMut(&str),
     ) -> Result<CommitsVerified, AnyError> {
-        let commits = asked::range(&self.store, range)?;
+        let commits = question::range(&self.store, range)?;
         with.open(|gate| {
             let mut attribution = Attribution::new(&self.store, gate)?;
             let found = attribution.attribute_all(&commits)?;
-            let answer = CommitsVerified::of(range, &found, &mut attribution);
+            let answer = CommitsVerified::new(range, &found, &mut attribution);
             attribution.cautions().for_each(|caution| warn(&caution));
             Ok(answer)
         })?
@@ -85,8 +87,8 @@ errors! {
     #[derive(Debug, thiserror::Error)] pub enum Error;
     Nothing(String) "no-such-thing": "{0:?} is no commit, no file of HEAD, no line of one, and no range of commits";
     NoCommit(String) "no-commit": "{0:?} names no commit";
-    NoLine { path: String, lines: u64, asked: u64 } "no-such-thing":
-        "{path:?} has {}, so there is no line {asked}" [counted(*.lines)];
+    NoLine { path: String, lines: u64, requested: u64 } "no-such-thing":
+        "{path:?} has {}, so there is no line {requested}" [counted(*.lines)];
     Large(Oid) "cannot-trace": "the change of the commit {0} is too large to be looked through";
     NoParent(Oid) "cannot-trace": "the parent of the commit {0} is not in this repository";
     NoRange(String) "usage" 2: "{0:?} is no range of commits like main..feature";

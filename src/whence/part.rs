@@ -63,10 +63,10 @@ impl Attribution<'_> {
     fn steps(&mut self, origins: &[Origin], before: Oid) -> Result<Vec<(Origin, Oid)>, AnyError> {
         let patches: Vec<Patch> = origins.iter().map(|origin| origin.patch.clone()).collect();
         let all = self.with_given(&patches)?;
-        for patches in [all, patches] {
-            let placed = self.runs.onto(&self.aside, &patches, before)?.placed();
+        for group in [all, patches] {
+            let placed = self.runs.onto(&self.borrowed, &group, before)?.placed();
             if !placed.is_empty() {
-                return Ok(self.stepped(&patches, placed));
+                return Ok(self.stepped(&group, placed));
             }
         }
         Ok(Vec::new())
@@ -75,7 +75,7 @@ impl Attribution<'_> {
     /// Returns the items of whose patches a commit contains at least three quarters.
     fn traced(&mut self, compared: &mut Comparison) -> Result<Vec<Origin>, AnyError> {
         let Some(change) = self.change(compared)? else { return Ok(Vec::new()) };
-        let contents = self.index.contents(self.store, &self.aside)?;
+        let contents = self.index.contents(self.store, &self.borrowed)?;
         let mut traced: Vec<(usize, Patch)> = Vec::new();
         for (patch, diff) in &contents.known {
             let traces = Traces::count(diff, &change.diff);

@@ -14,7 +14,7 @@ use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 
 use super::attribution::{Attribution, Change, Comparison, Finding, Origin, Verdict};
-use super::diff::{Diff, FileDiff};
+use super::diff::Diff;
 use super::index::Patch;
 use super::known::Standing;
 
@@ -41,11 +41,11 @@ impl Attribution<'_> {
     }
 
     fn by_id(&mut self, compared: &mut Comparison, change: &Change) -> Result<Option<Finding>, AnyError> {
-        let contents = self.index.contents(self.store, &self.aside)?;
+        let contents = self.index.contents(self.store, &self.borrowed)?;
         let alike = change.id.as_ref().and_then(|id| contents.by_id.get(id));
         let (mut exact, mut nearly): (Vec<Finding>, Option<Origin>) = (Vec::new(), None);
         for origin in self.origins(alike.into_iter().flatten().take(ALIKE).cloned()) {
-            let fit = self.runs.onto(&self.aside, std::slice::from_ref(&origin.patch), compared.before)?;
+            let fit = self.runs.onto(&self.borrowed, std::slice::from_ref(&origin.patch), compared.before)?;
             let origin = self.origin(origin.patch);
             if fit.tree() == Some(compared.commit.tree) {
                 exact.push(Finding::made(compared, &[origin], fit.placed()));
@@ -86,7 +86,7 @@ impl Attribution<'_> {
     }
 
     fn by_lines(&mut self, compared: &Comparison, change: &Change) -> Result<Option<Finding>, AnyError> {
-        let contents = self.index.contents(self.store, &self.aside)?;
+        let contents = self.index.contents(self.store, &self.borrowed)?;
         let mut after = After { tree: compared.commit.tree, files: BTreeMap::new() };
         let mut fitting: Vec<(Patch, Rc<Diff>)> = Vec::new();
         for (patch, diff) in &contents.known {
@@ -94,14 +94,15 @@ impl Attribution<'_> {
                 fitting.push((patch.clone(), Rc::clone(diff)));
             }
         }
-        let lines = |diff: &Diff| diff.files.values().map(|file| file.added.len() + file.removed.len()).sum::<usize>();
-        fitting.sort_by_key(|(_, diff)| std::cmp::Reverse(lines(diff)));
+        fitting.sort_by_key(|(_, diff)| {
+            std::cmp::Reverse(diff.files.values().map(|file| file.added.len() + file.removed.len()).sum::<usize>())
+        });
         let patches = fitting.into_iter().take(TOGETHER).map(|(patch, _)| patch);
         let origins =
             self.origins(patches).into_iter().filter(|origin| !matches!(origin.standing, Standing::Barred(_)));
         for together in sets(origins.collect()) {
-            let patches: Vec<Patch> = together.iter().map(|origin| origin.patch.clone()).collect();
-            let fit = self.runs.onto(&self.aside, &patches, compared.before)?;
+            let combined: Vec<Patch> = together.iter().map(|origin| origin.patch.clone()).collect();
+            let fit = self.runs.onto(&self.borrowed, &combined, compared.before)?;
             if fit.tree() == Some(compared.commit.tree) {
                 return Ok(Some(Finding::made(compared, &together, fit.placed())));
             }
@@ -128,13 +129,12 @@ impl Attribution<'_> {
 
 /// Returns true if a patch and a commit have a changed line or file in common.
 fn touches(patch: &Diff, change: &Diff) -> bool {
-    let common = |(path, file): (&BString, &FileDiff)| {
+    patch.files.iter().any(|(path, file)| {
         change.files.get(path).is_some_and(|changed| {
             let plain = file.added.is_empty() && file.removed.is_empty();
             plain || !file.added.is_disjoint(&changed.added) || !file.removed.is_disjoint(&changed.removed)
         })
-    };
-    patch.files.iter().any(common)
+    })
 }
 
 /// Returns the combinations of patches to try: each alone, those of each run, then all.
@@ -142,8 +142,7 @@ pub(super) fn sets(origins: Vec<Origin>) -> Vec<Vec<Origin>> {
     let mut sets: Vec<Vec<Origin>> = origins.iter().take(ALONE).map(|origin| vec![origin.clone()]).collect();
     let mut runs: Vec<Vec<Origin>> = Vec::new();
     for origin in &origins {
-        let of = |run: &&mut Vec<Origin>| run[0].patch.record.at.reference == origin.patch.record.at.reference;
-        match runs.iter_mut().find(of) {
+        match runs.iter_mut().find(|run| run[0].patch.record.at.reference == origin.patch.record.at.reference) {
             Some(run) => run.push(origin.clone()),
             None => runs.push(vec![origin.clone()]),
         }

@@ -45,19 +45,21 @@ fn stretches(places: &[u64]) -> Vec<String> {
             _ => stretches.push((*place, *place)),
         }
     }
-    let shown = |(first, last): (u64, u64)| if first == last { first.to_string() } else { format!("{first}-{last}") };
-    stretches.into_iter().map(shown).collect()
+    stretches
+        .into_iter()
+        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
+        .collect()
 }
 
 /// Returns `a`, `a and b`, `a, b and c`, or the first few `and 7 more`.
 fn listed(all: &[String]) -> String {
     let left_out = all.len().saturating_sub(NAMED);
     let more = format!("{left_out} more");
-    let mut shown: Vec<&str> = all.iter().take(NAMED).map(String::as_str).collect();
-    shown.extend((left_out > 0).then_some(more.as_str()));
-    match shown.split_last() {
+    let mut names: Vec<&str> = all.iter().take(NAMED).map(String::as_str).collect();
+    names.extend((left_out > 0).then_some(more.as_str()));
+    match names.split_last() {
         Some((last, before)) if !before.is_empty() => format!("{} and {last}", before.join(", ")),
-        _ => shown.concat(),
+        _ => names.concat(),
     }
 }
 
@@ -83,7 +85,7 @@ mod tests {
             @@ -20 +21,2 @@\n z\n+y\ndiff --git a/gone b/gone\ndeleted file mode 100644\nindex 1..0\n--- a/gone\n+++ /dev/null\n\
             @@ -1 +0,0 @@\n-x\ndiff --git a/less b/less\nindex 1..2 100644\n--- a/less\n+++ b/less\n@@ -1,2 +1 @@\n a\n-b\n\
             diff --git a/mode b/mode\nold mode 100644\nnew mode 100755\n";
-        let told = changed(&Diff::read(patch.as_bytes()));
-        assert_eq!(told, r#""gone" (which is gone), "less" (lines left out), "mode" and "x" lines 2-3, 5 and 22"#);
+        let summary = changed(&Diff::read(patch.as_bytes()));
+        assert_eq!(summary, r#""gone" (which is gone), "less" (lines left out), "mode" and "x" lines 2-3, 5 and 22"#);
     }
 }

@@ -283,7 +283,7 @@ errors! {
 
 impl Error {
     fn at(path: &BStr) -> impl Fn(io::Error) -> Self + use<> {
-        let path = protected::shown(path);
+        let path = protected::quote_path(path);
         move |error| Self::Io(path.clone(), error)
     }
 }

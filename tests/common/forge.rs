@@ -162,14 +162,14 @@ pub(crate) fn blob(forge: &Forge, bytes: &[u8]) -> Oid {
 
 /// Writes a blob and returns its names.
 pub(crate) fn store_product(forge: &Forge, bytes: &[u8]) -> Product {
-    let product = forge.store.named(bytes).unwrap();
+    let product = forge.store.compute_product(bytes).unwrap();
     assert_eq!(blob(forge, bytes), product.oid);
     product
 }
 
 /// The name of a blob that is not there.
 pub(crate) fn gone(forge: &Forge) -> Oid {
-    forge.store.named(b"written nowhere\n").unwrap().oid
+    forge.store.compute_product(b"written nowhere\n").unwrap().oid
 }
 
 pub(crate) fn key(dir: &Path, seed: u8) -> Signer {

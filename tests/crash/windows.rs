@@ -46,7 +46,7 @@ fn unpublished_entries_have_no_effect() {
     let dropped = |id| ItemDropped { item: item_id(id), attempt: 0, reason: "because".into() };
     let ended = RunEnded { reason: "because".into() };
     let events = [
-        Event::ItemFired(ItemFired::new(item_id("a"), 1, writer.store.named(b"").unwrap(), [].into())),
+        Event::ItemFired(ItemFired::new(item_id("a"), 1, writer.store.compute_product(b"").unwrap(), [].into())),
         Event::ItemReconciled(ItemReconciled::new(item_id("a"), 1, Outcome::Done)),
         Event::ItemRequeued(ItemEnded::new(item_id("a"), 1, Again::Crash)),
         Event::ItemCancelled(dropped("a")),

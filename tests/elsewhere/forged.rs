@@ -119,8 +119,11 @@ pub(crate) fn taking(forge: &Forge, bend: impl FnOnce(&Forge, &mut Story)) -> Ch
     );
     let mut chain_builder = ChainBuilder::submit(forge, &plan);
     let bytes = story.evidence.clone().unwrap_or_default();
-    let mut evidence =
-        if story.evidence.is_some() { store_product(forge, &bytes) } else { forge.store.named(b"lost").unwrap() };
+    let mut evidence = if story.evidence.is_some() {
+        store_product(forge, &bytes)
+    } else {
+        forge.store.compute_product(b"lost").unwrap()
+    };
     evidence.sha256 = story.digest.unwrap_or(evidence.sha256);
     let import = Import { product: story.product, evidence };
     for name in std::iter::once(story.name.clone()).chain((0..story.copies).map(|nth| format!("copy {nth}"))) {

@@ -47,7 +47,7 @@ impl Outside {
             within: Some(Duration::from_secs(30)),
             idle: None,
             unless: None,
-            apart: None,
+            isolated_config: None,
         };
         let rights =
             [("AWS_ACCESS_KEY_ID", "x"), ("AWS_SECRET_ACCESS_KEY", "x")].map(|(name, x)| (name.to_owned(), x.into()));

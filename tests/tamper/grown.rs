@@ -77,7 +77,7 @@ impl Growing {
             within: Some(Duration::from_secs(60)),
             idle: None,
             unless: None,
-            apart: None,
+            isolated_config: None,
         };
         let clock = Clock::Pinned(Moment::from_millis(1_780_538_400_000));
         let means = Means {

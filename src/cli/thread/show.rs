@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let sound = target.sound(&repository.store)?;
     let checkpoint = steps::find(&sound, target.checkpoint.as_ref())?;
     if output.json {
-        output.value(&answers::shown(checkpoint, &sound));
+        output.value(&answers::describe_checkpoint(checkpoint, &sound));
         return Ok(Ending::Done);
     }
     let mut rows = rows(checkpoint);

@@ -25,7 +25,7 @@ impl Scratch {
     /// Creates one like [`Scratch::apart`] from objects that others chose: files of the base may be
     /// missing, and git's memory is limited.
     pub fn incomplete(store: &Store, commit: Oid) -> Result<Self, protected::Error> {
-        let mut scratch = Self::apart(store, commit)?;
+        let mut scratch = Self::isolated(store, commit)?;
         let repo = store.local();
         let files = scratch.files()?;
         let paths = files.len();
@@ -52,13 +52,15 @@ impl Scratch {
     /// Returns true if merging needs missing files: those that one of the patches changes, or those
     /// that state how to merge.
     pub fn lacks_files_of(&self, patches: &[Vec<u8>]) -> bool {
-        let reads_missing = |patch: &Vec<u8>| {
-            let sections = patch_paths::sections(patch);
-            // A patch of another form may change any file.
-            sections.map_or(true, |sections| sections.iter().any(|section| self.lacks_files_of_section(section)))
-        };
         let lacks_attributes = self.foreign.iter().flat_map(|foreign| &foreign.missing).any(is_attributes);
-        !self.is_complete() && (lacks_attributes || patches.iter().any(reads_missing))
+        !self.is_complete()
+            && (lacks_attributes
+                || patches.iter().any(|patch| {
+                    let sections = patch_paths::sections(patch);
+                    // A patch of another form may change any file.
+                    sections
+                        .map_or(true, |sections| sections.iter().any(|section| self.lacks_files_of_section(section)))
+                }))
     }
 
     /// Returns true if `git apply` reads a missing file for a section of a patch.

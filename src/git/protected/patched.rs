@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gix::bstr::{BStr, BString};
 
-use super::{Error, FILE, Protection, edited, shown};
+use super::{Error, FILE, Protection, edited, quote_path};
 use crate::git::patch_paths::{self, Change, Section, Side};
 use crate::model::digest::Oid;
 
@@ -24,12 +24,12 @@ impl Protection<'_> {
             return Ok(self.scratch.patched_on(tree, patch)?);
         }
         if let Some(path) = self.selected(&lacking)?.first() {
-            return Err(Error::Missing(shown(path.as_ref())));
+            return Err(Error::Missing(quote_path(path.as_ref())));
         }
         // A protected file may take the place of a folder.
-        let is_gone = |(_, change): &&(BString, Change)| change.new == Side::Absent;
         let changes = lacking.iter().flat_map(|section| &section.changes);
-        let gone: Vec<&BString> = changes.filter(is_gone).map(|(path, _)| path).collect();
+        let gone: Vec<&BString> =
+            changes.filter(|(_, change)| change.new == Side::Absent).map(|(path, _)| path).collect();
         let tree = if gone.is_empty() { tree } else { edited(self.scratch, tree, gone, [])? };
         let bytes: Vec<u8> = applied.iter().flat_map(|section| &patch[section.bytes.clone()]).copied().collect();
         if bytes.is_empty() { Ok(tree) } else { Ok(self.scratch.patched_on(tree, bytes)?) }

@@ -46,8 +46,7 @@ pub(super) fn certified(text: &str) -> Option<PublicKey> {
 /// Returns the type of a public or private key other than ed25519, or `None` if it is unknown.
 pub(super) fn other_type(text: &str) -> Option<&'static str> {
     let first = text.split_whitespace().next()?;
-    let named = |name: &str| OTHERS.into_iter().find(|other| *other == name);
-    if let Some(found) = named(first) {
+    if let Some(found) = find_other_type(first) {
         return Some(found);
     }
     if let Some((_, found)) = LABELS.into_iter().find(|(label, _)| text.starts_with(&format!("-----BEGIN {label}"))) {
@@ -64,7 +63,11 @@ pub(super) fn other_type(text: &str) -> Option<&'static str> {
     // The number of keys, then the first public key, which begins with its type.
     rest = rest.get(4..)?;
     let mut public = field(&mut rest)?;
-    named(std::str::from_utf8(field(&mut public)?).ok()?)
+    find_other_type(std::str::from_utf8(field(&mut public)?).ok()?)
+}
+
+fn find_other_type(name: &str) -> Option<&'static str> {
+    OTHERS.into_iter().find(|other| *other == name)
 }
 
 /// Splits a length-prefixed field off the bytes.

@@ -16,7 +16,7 @@ hint_table! {
         E::LocalChanges(work_tree::Error::Marked(marks, _)) => hints::unmark_and_stash(&marks.skipped, &marks.assumed);
         E::LocalChanges(_) => hints::stash_or_branch();
         E::HookIndex(_) | E::HookTrailers | E::OwnHooks(_) | E::OtherHooks => hints::no_verify();
-        E::Commit(program::Error::Failed { said, .. }) if said.contains("tell me who you are") => hints::identity();
+        E::Commit(program::Error::Failed { stderr, .. }) if stderr.contains("tell me who you are") => hints::identity();
         E::Store(store::Error::Missing(_)) => hints::bring_object();
     }
     threeway::Error as E {

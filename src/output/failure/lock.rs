@@ -15,7 +15,7 @@ impl Failure {
     /// The file does not show whether a git command is still running. A race keeps its exit code
     /// and hint.
     pub(crate) fn naming_lock(mut self) -> Self {
-        let path = std::iter::once(&self.message).chain(&self.causes).find_map(|text| porcelain::lock_named(text));
+        let path = std::iter::once(&self.message).chain(&self.causes).find_map(|text| porcelain::find_lock(text));
         let Some((lock, age)) = path.and_then(|lock| Some((lock.clone(), age(&lock)?))) else { return self };
         let cause = format!("{} is in the way, {age} old", lock.display());
         if self.code == "lost-race" {

@@ -83,10 +83,10 @@ const OWNER: &str = "dubious ownership in repository at '";
 
 /// Returns the hint for refused refs.
 pub(super) fn of_declined(request: &Request, answers: &[Answer], output: &str) -> Hint {
-    let (to, names) = (&request.remote.given, request.asked.names());
+    let (to, names) = (&request.remote.given, request.selection.names());
     let outside = request.space.folder() == format::REFS;
     let remote = output.lines().filter(|line| line.starts_with("remote: ") || line.contains("unpack failed"));
-    let summaries = answers.iter().filter(|answer| !answer.taken).map(|answer| answer.summary.as_str());
+    let summaries = answers.iter().filter(|answer| !answer.accepted).map(|answer| answer.summary.as_str());
     let text = remote.chain(summaries).collect::<Vec<_>>().join("\n");
     match reason(&text) {
         Some(Reason::Disk) => hints::host_disk(),

@@ -46,7 +46,7 @@ hint_table! {
     }
     program::Error as E {
         // The file of `blame.ignoreRevsFile` is missing.
-        E::Failed { call, said, .. } if call.contains("blame") && said.contains("object name list") => {
+        E::Failed { call, stderr, .. } if call.contains("blame") && stderr.contains("object name list") => {
             hints::setting("blame.ignoreRevsFile")
         };
     }

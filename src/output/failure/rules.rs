@@ -21,7 +21,7 @@ use git_handoff::run::operate::{documents, revisions, statements};
 use git_handoff::run::query::proving;
 #[cfg(feature = "anchors")]
 use git_handoff::share::anchor::{ProgramError, StampsError, TokenError};
-use git_handoff::share::anchor::{held, verification};
+use git_handoff::share::anchor::{missing_runs, verification};
 use git_handoff::share::bundling;
 use git_handoff::thread::{gate, nonce, packet_operations, used};
 use git_handoff::upkeep::{clean, disk, doctor, operations};
@@ -124,7 +124,7 @@ fn by_code(error: &(dyn Error + 'static)) -> Option<Failure> {
     }
     coded! {
         error;
-        SchemaError, bundling::Error, clean::Error, doctor::Error, export::Error, gate::Error, held::Missed,
+        SchemaError, bundling::Error, clean::Error, doctor::Error, export::Error, gate::Error, missing_runs::Missed,
         operations::Error, packet_operations::Error, pipelines::AddError, proving::Error, report::Error,
         scratch_repo::Error, statements::Error, used::Error, verification::Error, verified_stream::Error, verify::Error,
         documents::Error, revisions::Error,

@@ -4,7 +4,7 @@ use git_handoff::git::remote;
 use git_handoff::model::any_error::AnyError;
 use git_handoff::model::format;
 use git_handoff::model::hints;
-use git_handoff::repository::shown;
+use git_handoff::repository::remote_record;
 use git_handoff::share::{Diverged, How, Kind, bundle, fetch, protected_files, push};
 use git_handoff::verify::BundleError;
 
@@ -31,7 +31,7 @@ hint_table! {
     fetch::Error as E {
         E::TooMany(_) => hints::fetch_less();
     }
-    shown::Error as E {
+    remote_record::Error as E {
         // This loses only the record of what was seen, no fetched data.
         E::Read(path, _) | E::Bad(path, _) => hints::forget_seen(path.display());
     }
@@ -46,8 +46,8 @@ hint_table! {
 impl Failure {
     /// Creates the failure of a push, with a hint.
     pub(crate) fn of_push(error: AnyError, request: &push::Request) -> Self {
-        let (to, names) = (&request.remote.given, request.asked.names());
-        if matches!(error.downcast_ref(), Some(push::Error::Declined { said, .. }) if said.contains(LOCKED)) {
+        let (to, names) = (&request.remote.given, request.selection.names());
+        if matches!(error.downcast_ref(), Some(push::Error::Declined { messages, .. }) if messages.contains(LOCKED)) {
             return Self::from(error).hint(hints::push_again(to, names)).race();
         }
         let outside = request.space.folder() == format::REFS;
@@ -73,7 +73,7 @@ impl Failure {
                     Kind::Archive | Kind::Transcripts | Kind::Stamps | Kind::ThreadStamps => hints::fetch(to),
                 })
             }
-            Some(push::Error::Declined { answers, said }) => Some(refusal::of_declined(request, answers, said)),
+            Some(push::Error::Declined { answers, messages }) => Some(refusal::of_declined(request, answers, messages)),
             Some(push::Error::ReadBack { .. }) if outside => Some(hints::hidden(to, names)),
             _ => of_remote(),
         };
@@ -86,8 +86,8 @@ pub(super) fn push(error: &push::Error) -> Option<Failure> {
         push::Error::Diverged(diverged) if diverged.iter().any(Diverged::is_driven_twice) => {
             Some(Failure::from_error("driven-twice", error))
         }
-        push::Error::Declined { said, .. } => {
-            let causes = said.lines().filter_map(|line| line.strip_prefix("remote: "));
+        push::Error::Declined { messages, .. } => {
+            let causes = messages.lines().filter_map(|line| line.strip_prefix("remote: "));
             let causes = causes.map(|line| line.trim_end().to_owned()).collect();
             Some(Failure { causes, ..Failure::from_error("declined", error) })
         }
@@ -97,7 +97,7 @@ pub(super) fn push(error: &push::Error) -> Option<Failure> {
 
 pub(super) fn vanished(error: &fetch::Error) -> Option<Failure> {
     let fetch::Error::Vanished(vanished) = error else { return None };
-    vanished.seen.then(|| Failure { exit: 3, ..Failure::from_error("vanished", error) })
+    vanished.was_shown.then(|| Failure { exit: 3, ..Failure::from_error("vanished", error) })
 }
 
 pub(super) fn protected(error: &bundle::Error) -> Option<Failure> {

@@ -22,7 +22,7 @@ hint_table! {
         E::Unknown { near, .. } => did_you_mean(near.as_deref(), hints::threads());
     }
     operations::Error as E {
-        E::UnknownSigner { named, .. } => hints::fork(named);
+        E::UnknownSigner { name, .. } => hints::fork(name);
         E::NotResumed(thread) => hints::resume(thread);
     }
     trust::Error as E {
@@ -44,9 +44,9 @@ pub(super) fn vouched(error: &thread_target::Error) -> Option<Failure> {
     match error {
         thread_target::Error::Name { .. } => Some(Failure::usage(error.to_string())),
         thread_target::Error::Unknown { .. } => None,
-        thread_target::Error::Vouch { named, source } => {
+        thread_target::Error::Vouch { name, source } => {
             let judged = source.is::<vouch::Error>() || source.is::<Unsound>();
-            Some(Failure::new(&**source).hint_if(judged.then(|| hints::verify_thread(named))))
+            Some(Failure::new(&**source).hint_if(judged.then(|| hints::verify_thread(name))))
         }
     }
 }

@@ -88,13 +88,6 @@ fn record<'l>(facts: &Facts<'_>, lines: &'l ItemLines<'_, '_>, lines_in: LinesIn
     let attempt = lines.attempt;
     let state = lines_in.commit().map_or_else(|| lines.patch.sha256.to_string(), |commit| commit.to_string());
     let contributor = contributor(attempt);
-    let file = |(path, ranges): (&'l String, &Vec<RangeInclusive<u64>>)| File {
-        path,
-        conversations: [Conversation {
-            contributor: contributor.clone(),
-            ranges: ranges.iter().map(Range::of).collect(),
-        }],
-    };
     let mut ours = attempt.details(facts);
     ours["evidence"] = json!(facts.origin);
     ours["patch"] = json!(lines.patch.sha256);
@@ -106,10 +99,20 @@ fn record<'l>(facts: &Facts<'_>, lines: &'l ItemLines<'_, '_>, lines_in: LinesIn
     Record {
         version: VERSION,
         id: uuid(&format::digest_of(&json!([OURS, attempt.entry(), state]))),
-        timestamp: attempt.shown.ended_at.unwrap_or(attempt.shown.started_at),
+        timestamp: attempt.summary.ended_at.unwrap_or(attempt.summary.started_at),
         vcs: lines_in.commit().map(|revision| Vcs { kind: "git", revision }),
         tool: Tool { name: "git-handoff", version: tool_version(&attempt.manifest.claims.tool) },
-        files: lines.files.iter().map(file).collect(),
+        files: lines
+            .files
+            .iter()
+            .map(|(path, ranges)| File {
+                path,
+                conversations: [Conversation {
+                    contributor: contributor.clone(),
+                    ranges: ranges.iter().map(Range::from_lines).collect(),
+                }],
+            })
+            .collect(),
         metadata: json!({ OURS: ours }),
     }
 }
@@ -125,7 +128,7 @@ fn contributor<'a>(attempt: &'a Attempt<'_>) -> Contributor<'a> {
 }
 
 impl Range {
-    fn of(lines: &RangeInclusive<u64>) -> Self {
+    fn from_lines(lines: &RangeInclusive<u64>) -> Self {
         Self { start_line: *lines.start(), end_line: *lines.end() }
     }
 }

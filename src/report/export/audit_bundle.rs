@@ -57,8 +57,8 @@ pub fn verify_bundle_json(
     let bundle = reading::read(&value)?;
     let hashes = hashes(&bundle.records);
     let found = found_root(&hashes);
-    let held = root == Some(found);
-    let Signature { verdict: signature, signers } = signed(&bundle, found, own, options, held);
+    let root_matches = root == Some(found);
+    let Signature { verdict: signature, signers } = signed(&bundle, found, own, options, root_matches);
     let judged = fates::judge(&bundle, options);
     let uncovered = uncovered::list(&value, judged.unsaid, signature.state == State::Ok);
     let rows = Rows {
@@ -163,19 +163,18 @@ fn signed(
     found: Digest,
     own: Option<&PublicKey>,
     options: &Options,
-    held: bool,
+    root_matches: bool,
 ) -> Signature {
     let strict = options.strict_signers || options.signer.is_some();
     let open = |why: String| {
-        let verdict = match (strict, held) {
+        let verdict = match (strict, root_matches) {
             (true, _) => Verdict::fails([Code::KeyUnknown], why),
             (false, true) => Verdict::not_applicable(why),
             (false, false) => Verdict::incomplete(format!("{why}; give its key, --signers, or the root, --root")),
         };
         Signature { verdict, signers: Vec::new() }
     };
-    let bad = |why: &str| Signature { verdict: Verdict::failed(why), signers: Vec::new() };
-    let Some(RootSignature { algorithm, bytes, key: named }) = &bundle.root.signature else {
+    let Some(RootSignature { algorithm, bytes, key: key_name }) = &bundle.root.signature else {
         return open("the root is not signed".to_owned());
     };
     if *algorithm != "ed25519" {
@@ -189,13 +188,19 @@ fn signed(
             let signed = Signed { seq: last.seq, at: last.at, signer: Ok(key), event: None, verified_before: false };
             signature::judge(std::iter::once(signed), Writers::Any, "", options, None).row()
         }
-        _ if bytes.len() != 64 => bad("the signature is not one of ed25519"),
-        _ if named.is_some_and(|named| known.contains_key(named)) => bad("the signature does not match the root"),
-        _ => open(match named {
-            Some(named) => format!("by {named:?}, a key that you do not have"),
+        _ if bytes.len() != 64 => bad_signature("the signature is not one of ed25519"),
+        _ if key_name.is_some_and(|key_name| known.contains_key(key_name)) => {
+            bad_signature("the signature does not match the root")
+        }
+        _ => open(match key_name {
+            Some(key_name) => format!("by {key_name:?}, a key that you do not have"),
             None => "by a key that you do not have".to_owned(),
         }),
     }
+}
+
+fn bad_signature(why: &str) -> Signature {
+    Signature { verdict: Verdict::failed(why), signers: Vec::new() }
 }
 
 /// Compares the root with the verifier's; the bundle's statement about its anchor does not count.
@@ -212,7 +217,7 @@ fn anchor(bundle: &AuditBundle<'_>, found: Digest, known: Option<Digest>) -> Ver
 
 /// Checks that every consumed reference is a product of another item that was done earlier.
 fn handoff(bundle: &AuditBundle<'_>) -> Verdict {
-    let manifests = Manifests::of(bundle);
+    let manifests = Manifests::index(bundle);
     let mut findings = Findings::default();
     let mut produced: HashMap<&str, HashSet<&str>> = HashMap::new();
     let mut count = 0;
@@ -243,10 +248,10 @@ fn handoff(bundle: &AuditBundle<'_>) -> Verdict {
 
 /// Checks that every dispatch has a manifest and every manifest a dispatch.
 fn manifest(bundle: &AuditBundle<'_>) -> Verdict {
-    let manifests = Manifests::of(bundle);
+    let manifests = Manifests::index(bundle);
     let mut findings = Findings::default();
     let mut backed = HashSet::new();
-    let mut seen = HashSet::new();
+    let mut known = HashSet::new();
     for record in bundle.records.iter().filter(|record| record.kind == "item.fired") {
         match manifests.behind(record) {
             Some(manifest) => drop(backed.insert(manifest.hash)),
@@ -260,7 +265,7 @@ fn manifest(bundle: &AuditBundle<'_>) -> Verdict {
     for manifest in &bundle.manifests {
         if manifest.hash != Digest::compute(&manifest.canonical()).to_string() {
             findings.add(format!("a manifest of {} does not hash to what it says", manifest.item));
-        } else if !seen.insert(manifest.hash) {
+        } else if !known.insert(manifest.hash) {
             findings.add(format!("a manifest of {} stands here twice", manifest.item));
         } else if !backed.contains(manifest.hash) {
             findings.add(format!("a manifest of {} belongs to no dispatch", manifest.item));
@@ -278,7 +283,7 @@ struct Manifests<'b, 'v> {
 }
 
 impl<'b, 'v> Manifests<'b, 'v> {
-    fn of(bundle: &'b AuditBundle<'v>) -> Self {
+    fn index(bundle: &'b AuditBundle<'v>) -> Self {
         let mut by_hash = HashMap::new();
         for manifest in &bundle.manifests {
             by_hash.insert(Digest::compute(&manifest.canonical()).to_string(), manifest);

@@ -19,7 +19,6 @@ use crate::ledger::sign::Signer;
 use crate::model::digest::Digest;
 use crate::model::entry::{Event, InputRef, ItemFired, Outcome, Product};
 use crate::model::format;
-use crate::model::item_index::ItemIndex;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::{ProductKey, Source};
 use crate::run::query::{VerifiedRun, View};
@@ -35,8 +34,8 @@ pub fn export(store: &Store, run: &VerifiedRun, signer: &Signer) -> Result<Value
     if !view.state.sealed {
         return Err(Error::Open);
     }
-    if let Some(said) = view.state.conclusions().next() {
-        return Err(Error::Said(said.outcome.clone()));
+    if let Some(conclusion) = view.state.conclusions().next() {
+        return Err(Error::Said(conclusion.outcome.clone()));
     }
     let mut manifests = Vec::new();
     let mut hashes = BTreeMap::new();
@@ -208,26 +207,29 @@ fn canonical_entry(entry: &Map<String, Value>) -> Vec<u8> {
 /// Returns the items for display, each with the references of its latest entries; not part of the
 /// evidence.
 fn items(view: &View, entries: &[Value]) -> Vec<Value> {
-    let mut told: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
+    let mut recorded: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     for entry in entries {
         let Some(item) = entry["itemId"].as_str() else { continue };
         for key in ["manifestRef", "resultRef", "outputRefs"] {
             if let Some(reference) = entry.get(key) {
-                told.entry(item).or_default().insert(key.into(), reference.clone());
+                recorded.entry(item).or_default().insert(key.into(), reference.clone());
             }
         }
     }
-    let item = |at: ItemIndex| {
-        let id = &view.state.graph.item(at).id;
-        let mut shown = told.remove(id.as_str()).unwrap_or_default();
-        shown.insert("id".into(), json!(id));
-        shown.insert("status".into(), view.state.status(at).into());
-        shown.insert("attempts".into(), view.state.items[at].attempts.into());
-        if view.state.items[at].red {
-            // The format can display this, but has no evidence for it.
-            shown.insert("verify".into(), json!({ "passed": false }));
-        }
-        Value::Object(shown)
-    };
-    view.state.items.indices().map(item).collect()
+    view.state
+        .items
+        .indices()
+        .map(|at| {
+            let id = &view.state.graph.item(at).id;
+            let mut object = recorded.remove(id.as_str()).unwrap_or_default();
+            object.insert("id".into(), json!(id));
+            object.insert("status".into(), view.state.status(at).into());
+            object.insert("attempts".into(), view.state.items[at].attempts.into());
+            if view.state.items[at].red {
+                // The format can display this, but has no evidence for it.
+                object.insert("verify".into(), json!({ "passed": false }));
+            }
+            Value::Object(object)
+        })
+        .collect()
 }

@@ -187,7 +187,7 @@ impl Bom<'_, '_> {
     }
 
     fn task(&self, attempt: &Attempt<'_>) -> Task {
-        let shown = &attempt.shown;
+        let summary = &attempt.summary;
         let id = &attempt.fired.item;
         let mut properties = vec![
             property("item", id.as_str()),
@@ -207,17 +207,18 @@ impl Bom<'_, '_> {
         }
         let model = attempt.claims().and_then(|claims| claims.model.as_deref());
         let products = attempt.result().into_iter().flat_map(|e| &e.products);
-        let output = |key: &ProductKey| json!({ "type": "artifact", "resource": { "ref": product_ref(id, key) } });
         Task {
             bom_ref: task_ref(id, attempt.fired.attempt),
-            uid: shown.fired.hash.to_string(),
+            uid: summary.fired.hash.to_string(),
             name: format!("{id} #{}", attempt.fired.attempt),
             task_types: ["other"],
             resource_references: model.map(|model| json!({ "ref": model_ref(model) })).into_iter().collect(),
             inputs: attempt.fired.input_refs.iter().map(|(key, input)| self.input(key.as_str(), input)).collect(),
-            outputs: products.map(|(key, _)| output(key)).collect(),
-            time_start: Some(shown.started_at),
-            time_end: shown.ended_at,
+            outputs: products
+                .map(|(key, _)| json!({ "type": "artifact", "resource": { "ref": product_ref(id, key) } }))
+                .collect(),
+            time_start: Some(summary.started_at),
+            time_end: summary.ended_at,
             properties,
         }
     }
@@ -226,12 +227,12 @@ impl Bom<'_, '_> {
     fn input(&self, key: &str, input: &InputRef) -> Value {
         let product = input.select.product_key();
         let mut properties = vec![property("input", key)];
-        let wanted = (input.from.clone(), product, input.digest);
-        if let Some(bom_ref) = self.files.get(&wanted) {
+        let reference = (input.from.clone(), product, input.digest);
+        if let Some(bom_ref) = self.files.get(&reference) {
             return json!({ "resource": { "ref": bom_ref }, "properties": properties });
         }
         properties.push(property("from", &input.from.to_string()));
-        let parameter = json!({ "name": wanted.1.to_string(), "value": input.digest });
+        let parameter = json!({ "name": reference.1.to_string(), "value": input.digest });
         json!({ "parameters": [parameter], "properties": properties })
     }
 
@@ -262,11 +263,14 @@ impl Bom<'_, '_> {
             let attempt = self.facts.attempts_of(at).next_back().map_or(0, |attempt| attempt.fired.attempt);
             task_ref(self.facts.id(at), attempt)
         };
-        let depends = |at: ItemIndex| {
-            let on: BTreeSet<String> = graph.dependencies(at).iter().map(|on| last(*on)).collect();
-            json!({ "ref": last(at), "dependsOn": on })
-        };
-        graph.items().indices().map(depends).collect()
+        graph
+            .items()
+            .indices()
+            .map(|at| {
+                let on: BTreeSet<String> = graph.dependencies(at).iter().map(|on| last(*on)).collect();
+                json!({ "ref": last(at), "dependsOn": on })
+            })
+            .collect()
     }
 }
 

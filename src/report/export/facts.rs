@@ -36,7 +36,7 @@ pub(super) struct Facts<'a> {
 
 /// An attempt with its manifest and its end.
 pub(super) struct Attempt<'a> {
-    pub(super) shown: AttemptShown<'a>,
+    pub(super) summary: AttemptShown<'a>,
     pub(super) at: ItemIndex,
     pub(super) fired: &'a ItemFired,
     pub(super) manifest: Manifest,
@@ -69,13 +69,13 @@ impl<'a> Facts<'a> {
         let document = RunDocument::new(run, &target.reference);
         let mut attempts = Vec::new();
         let mut of_items = run.state.items.map(|_| Vec::new());
-        for shown in AttemptShown::all(run) {
-            let Event::ItemFired(fired) = &shown.fired.entry.event else { continue };
+        for summary in AttemptShown::all(run) {
+            let Event::ItemFired(fired) = &summary.fired.entry.event else { continue };
             let Some(at) = run.state.graph.position(&fired.item) else { continue };
             let manifest = super::read_manifest(store, fired)?;
-            let end = shown.ended.and_then(|link| Step::from_link(link, &fired.item, &run.state));
+            let end = summary.ended.and_then(|link| Step::from_link(link, &fired.item, &run.state));
             of_items[at].push(attempts.len());
-            attempts.push(Attempt { shown, at, fired, manifest, end });
+            attempts.push(Attempt { summary, at, fired, manifest, end });
         }
         let origin = Origin::find(store, run, target)?;
         Ok(Self { store, run, document, attempts, of_items, origin })
@@ -93,7 +93,7 @@ impl<'a> Facts<'a> {
 
     /// Returns the attempt whose products are the item's, or `None` if it has none.
     pub(super) fn result_of(&self, at: ItemIndex) -> Option<&Attempt<'a>> {
-        self.attempts_of(at).rfind(|attempt| attempt.shown.status == "done")
+        self.attempts_of(at).rfind(|attempt| attempt.summary.status == "done")
     }
 }
 
@@ -105,7 +105,7 @@ impl<'a> Attempt<'a> {
 
     /// Returns the leaf hash of the entry of its end, or of its dispatch.
     pub(super) fn entry(&self) -> Digest {
-        self.end.as_ref().map_or(self.shown.fired.hash, |end| end.link.hash)
+        self.end.as_ref().map_or(self.summary.fired.hash, |end| end.link.hash)
     }
 
     /// Returns the worker's claims about itself.
@@ -130,7 +130,7 @@ impl<'a> Attempt<'a> {
 
     /// Returns its result in a word: `retried`, `red`, or the status that it gave the item.
     pub(super) fn word(&self) -> &'static str {
-        match (self.shown.status, self.shown.red) {
+        match (self.summary.status, self.summary.red) {
             ("pending", _) => "retried",
             (_, true) => "red",
             (status, false) => status,
@@ -143,7 +143,7 @@ impl<'a> Attempt<'a> {
             "item": self.fired.item,
             "attempt": self.fired.attempt,
             "entry": self.entry(),
-            "actor": self.shown.actor,
+            "actor": self.summary.actor,
             "executor": self.manifest.executor,
             "sandbox": self.manifest.claims.sandbox,
             "status": self.word(),

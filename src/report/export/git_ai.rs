@@ -129,7 +129,7 @@ impl<'a> Session<'a> {
     /// Adds an item, because workers can continue each other's sessions.
     fn add(&mut self, lines: &ItemLines<'_, '_>) {
         let (attempt, patch) = (lines.attempt, lines.patch.sha256);
-        let red = if attempt.shown.red { ", red" } else { "" };
+        let red = if attempt.summary.red { ", red" } else { "" };
         let value = format!("attempt {}{red}, entry {}, patch {patch}", attempt.fired.attempt, attempt.entry());
         self.custom_attributes.insert(format!("handoff.item.{}", attempt.fired.item), value);
     }
@@ -141,11 +141,14 @@ fn digits(digest: &Digest) -> String {
 
 /// Writes line ranges: `1-4,9,12-16`.
 fn specification(ranges: &[RangeInclusive<u64>]) -> String {
-    let range = |range: &RangeInclusive<u64>| match (range.start(), range.end()) {
-        (start, end) if start == end => start.to_string(),
-        (start, end) => format!("{start}-{end}"),
-    };
-    ranges.iter().map(range).collect::<Vec<_>>().join(",")
+    ranges
+        .iter()
+        .map(|range| match (range.start(), range.end()) {
+            (start, end) if start == end => start.to_string(),
+            (start, end) => format!("{start}-{end}"),
+        })
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 /// Quotes a path with white space, or one that reads as the divider.

@@ -112,14 +112,12 @@ impl ItemLines<'_, '_> {
     }
 
     fn read_commit(&mut self, commit: &CommitLines, facts: &Facts<'_>, id: &ItemId) {
-        let is_ours = |named: &Named| {
-            named.run == facts.run.run && named.reference == facts.document.reference && named.item == *id
-        };
+        let is_ours =
+            |item: &Named| item.run == facts.run.run && item.reference == facts.document.reference && item.item == *id;
         for line in commit.lines.iter().filter(|line| line.proven && line.items.iter().any(is_ours)) {
             join(self.files.entry(line.path.clone()).or_default(), line.from..=line.to);
         }
-        let other = |path: &String| OtherFile { path: path.clone(), why: NOT_UTF8 };
-        self.others.extend(commit.unnamed.iter().map(other));
+        self.others.extend(commit.unnamed.iter().map(|path| OtherFile { path: path.clone(), why: NOT_UTF8 }));
     }
 }
 

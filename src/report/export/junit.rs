@@ -54,11 +54,12 @@ pub(super) fn export(facts: &Facts<'_>) -> String {
 }
 
 fn properties(facts: &Facts<'_>) -> Element {
-    let property = |name: &str, value: &str| {
-        Element::new("property").attribute("name", &format!("handoff.{name}")).attribute("value", value)
-    };
     let properties = Element::new("properties");
     facts.origin.pairs().iter().fold(properties, |all, (name, value)| all.child(property(name, value)))
+}
+
+fn property(name: &str, value: &str) -> Element {
+    Element::new("property").attribute("name", &format!("handoff.{name}")).attribute("value", value)
 }
 
 /// A replaced item counts as skipped, because the run does not depend on its result.
@@ -76,13 +77,13 @@ fn verdict(facts: &Facts<'_>, at: ItemIndex, item: &ItemStatus) -> Verdict {
         Phase::Done => Verdict::Passed,
         Phase::Failed => Verdict::Failed("failed", reason()),
         Phase::Skipped => Verdict::Skipped(reason()),
-        Phase::Cancelled => Verdict::Skipped(named("cancelled", reason())),
+        Phase::Cancelled => Verdict::Skipped(prefix_word("cancelled", reason())),
         Phase::Waiting | Phase::Running => Verdict::Skipped(format!("never ended: {}", item.status)),
     }
 }
 
 /// Begins a message with a word, unless it does already.
-fn named(word: &str, message: String) -> String {
+fn prefix_word(word: &str, message: String) -> String {
     if message.starts_with(word) { message } else { format!("{word}: {message}") }
 }
 
@@ -102,7 +103,7 @@ fn case(facts: &Facts<'_>, at: ItemIndex, item: &ItemStatus, verdict: &Verdict) 
     let again = if matches!(verdict, Verdict::Passed) { "flakyFailure" } else { "rerunFailure" };
     let attempts: Vec<&Attempt<'_>> = facts.attempts_of(at).collect();
     let earlier = attempts.split_last().map_or(&[][..], |(_, earlier)| earlier);
-    for attempt in earlier.iter().filter(|attempt| attempt.shown.status != "done") {
+    for attempt in earlier.iter().filter(|attempt| attempt.summary.status != "done") {
         let message = attempt.reason().map_or_else(|| exit(attempt), str::to_owned);
         let kind = format!("attempt {}", attempt.fired.attempt);
         case = case.child(Element::new(again).attribute("type", &kind).attribute("message", &message));

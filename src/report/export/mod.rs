@@ -42,8 +42,11 @@ struct Done<'a> {
 fn done<'a>(store: &Store, view: &'a View) -> Result<Vec<Done<'a>>, Error> {
     let mut done = Vec::new();
     for (at, item) in view.state.graph.items().indexed() {
-        let end = |link: &'a Link| Some((link, link.entry.event.end_of(&item.id)?));
-        let reconciled = view.links.iter().filter_map(end).find(|(_, e)| e.status == Outcome::Done);
+        let reconciled = view
+            .links
+            .iter()
+            .filter_map(|link| Some((link, link.entry.event.end_of(&item.id)?)))
+            .find(|(_, e)| e.status == Outcome::Done);
         let Some(reconciled) = reconciled else { continue };
         let fired = view.links.iter().find_map(|link| match &link.entry.event {
             Event::ItemFired(e) if e.item == item.id && e.attempt == reconciled.1.attempt => Some((link, e)),

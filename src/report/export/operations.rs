@@ -12,7 +12,7 @@ use crate::run::query::{Target, VerifiedRun, target};
 use crate::share::anchor::gate::Terms;
 use crate::share::anchor::verification::{Verification, VerifyRequest};
 use crate::verify::Report;
-use crate::whence::{self, CommitLines};
+use crate::whence::CommitLines;
 
 use super::facts::Facts;
 use super::item_lines::LinesIn;
@@ -126,11 +126,8 @@ impl Repository {
         // The run was verified already, with its warnings.
         let with = self.verification(VerifyRequest::default(), &mut |_| ())?;
         let found = self.commit_lines(revision, &with)?;
-        let is_ours = |line: &whence::answer::LinesShown| {
-            let named = line.items.iter().any(|item| item.run == target.run && item.reference == target.reference);
-            named && line.proven
-        };
-        if !found.lines.iter().any(is_ours) {
+        let mut proven = found.lines.iter().filter(|line| line.proven).flat_map(|line| &line.items);
+        if !proven.any(|item| item.run == target.run && item.reference == target.reference) {
             return Err(Error::NotOfRun { commit: found.commit, run: target.run.clone() }.into());
         }
         Ok(found)

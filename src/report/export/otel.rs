@@ -178,22 +178,22 @@ fn run_span(facts: &Facts<'_>) -> Span {
 }
 
 fn attempt_span(facts: &Facts<'_>, attempt: &Attempt<'_>) -> Span {
-    let shown = &attempt.shown;
-    let last = facts.run.links.last().map_or(shown.started_at, |link| link.entry.at);
-    let end = shown.ended_at.unwrap_or(last).max(shown.started_at);
-    let code = match shown.status {
-        "done" if !shown.red => OK,
+    let summary = &attempt.summary;
+    let last = facts.run.links.last().map_or(summary.started_at, |link| link.entry.at);
+    let end = summary.ended_at.unwrap_or(last).max(summary.started_at);
+    let code = match summary.status {
+        "done" if !summary.red => OK,
         "cancelled" | "running" => UNSET,
         _ => ERROR,
     };
     let message = attempt.reason().filter(|_| code == ERROR).map(str::to_owned);
     Span {
         trace_id: trace_id(facts),
-        span_id: span_id(&shown.fired.hash),
+        span_id: span_id(&summary.fired.hash),
         parent_span_id: Some(span_id(&facts.run.links[0].hash)),
         name: attempt.fired.item.to_string(),
         kind: INTERNAL,
-        start_time_unix_nano: nanos(shown.started_at),
+        start_time_unix_nano: nanos(summary.started_at),
         end_time_unix_nano: nanos(end),
         attributes: attributes(facts, attempt).0,
         events: Vec::new(),
@@ -207,7 +207,7 @@ fn attributes(facts: &Facts<'_>, attempt: &Attempt<'_>) -> Attributes {
     attributes.text("handoff.item", &attempt.fired.item);
     attributes.integer("handoff.attempt", attempt.fired.attempt);
     attributes.text("handoff.status", &attempt.word());
-    attributes.text("handoff.actor", &attempt.shown.actor);
+    attributes.text("handoff.actor", &attempt.summary.actor);
     attributes.text("handoff.executor", &attempt.manifest.executor);
     attributes.text("handoff.sandbox", &attempt.manifest.claims.sandbox);
     attributes.text("handoff.entry", &attempt.entry());
@@ -274,7 +274,7 @@ fn links(facts: &Facts<'_>, attempt: &Attempt<'_>) -> Vec<SpanLink> {
         attributes.text("handoff.input", &key);
         attributes.text("handoff.product", &input.select.product_key());
         attributes.text("handoff.sha256", &input.digest);
-        let span_id = span_id(&producer.shown.fired.hash);
+        let span_id = span_id(&producer.summary.fired.hash);
         Some(SpanLink { trace_id: trace_id(facts), span_id, attributes: attributes.0 })
     };
     attempt.fired.input_refs.iter().filter_map(|(key, input)| link(key, input)).collect()

@@ -59,17 +59,20 @@ impl Drawing {
     }
 
     fn new(outline: &Outline, picture: &Picture, state: Option<&RunState>) -> Self {
-        let shown = |node: &Node| BoxShown {
-            node: node.clone(),
-            members: node.members.iter().map(|at| outline.items[*at].id.clone()).collect(),
-            statuses: state.map(|state| count_statuses(state, &node.members)).unwrap_or_default(),
-        };
         Self {
             run: None,
             plan: None,
             width: picture.width,
             height: picture.height,
-            boxes: picture.boxes.iter().map(shown).collect(),
+            boxes: picture
+                .boxes
+                .iter()
+                .map(|node| BoxShown {
+                    node: node.clone(),
+                    members: node.members.iter().map(|at| outline.items[*at].id.clone()).collect(),
+                    statuses: state.map(|state| count_statuses(state, &node.members)).unwrap_or_default(),
+                })
+                .collect(),
             edges: picture.edges.clone(),
             remote: None,
         }

@@ -117,14 +117,17 @@ impl Partition {
 
     /// Returns the boxes that each box depends on. They may form cycles.
     fn needs_between(&self, cut: &Cut) -> Vec<Vec<usize>> {
-        let needs = |(own, members): (usize, &Vec<usize>)| {
-            let items = members.iter().flat_map(|at| &self.needs[*at]);
-            let mut needs: Vec<usize> = items.map(|on| cut.box_of[*on]).filter(|on| *on != own).collect();
-            needs.sort_unstable();
-            needs.dedup();
-            needs
-        };
-        cut.members.iter().enumerate().map(needs).collect()
+        cut.members
+            .iter()
+            .enumerate()
+            .map(|(own, members)| {
+                let items = members.iter().flat_map(|at| &self.needs[*at]);
+                let mut needs: Vec<usize> = items.map(|on| cut.box_of[*on]).filter(|on| *on != own).collect();
+                needs.sort_unstable();
+                needs.dedup();
+                needs
+            })
+            .collect()
     }
 
     /// Groups items that belong to no group yet: only the largest groups if those suffice.
@@ -133,7 +136,7 @@ impl Partition {
             outline.items.iter().zip(&self.groups).map(|(item, group)| if group.is_none() { name(item) } else { None });
         let names: Vec<Option<String>> = free.collect();
         let mut sizes: BTreeMap<&String, usize> = BTreeMap::new();
-        names.iter().flatten().for_each(|name| *sizes.entry(name).or_default() += 1);
+        names.iter().flatten().for_each(|group| *sizes.entry(group).or_default() += 1);
         let mut by_size: BTreeMap<usize, usize> = BTreeMap::new();
         sizes.values().filter(|size| **size > 1).for_each(|size| *by_size.entry(*size).or_default() += 1);
         let (mut left, mut smallest) = (self.count(), 2);
@@ -144,9 +147,9 @@ impl Partition {
             left -= groups * (size - 1);
             smallest = *size;
         }
-        for (at, name) in names.iter().enumerate() {
-            if let Some(name) = name.as_ref().filter(|name| sizes[name] >= smallest) {
-                self.groups[at] = Some(Group { kind, name: name.clone(), layer: None });
+        for (at, group) in names.iter().enumerate() {
+            if let Some(group_name) = group.as_ref().filter(|key| sizes[key] >= smallest) {
+                self.groups[at] = Some(Group { kind, name: group_name.clone(), layer: None });
             }
         }
         self.untangle();
@@ -207,14 +210,17 @@ impl Partition {
     fn into_boxes(self, outline: &Outline) -> Boxes {
         let cut = self.cut();
         let needs = self.needs_between(&cut);
-        let name = |items: &Vec<usize>| {
-            let group = self.groups[items[0]].as_ref().filter(|_| items.len() > 1)?;
-            Some(group.name.clone())
-        };
         let indices: Vec<ItemIndex> = outline.items.indices().collect();
         Boxes {
             ids: outline.items.iter().map(|item| item.id.clone()).collect(),
-            names: cut.members.iter().map(name).collect(),
+            names: cut
+                .members
+                .iter()
+                .map(|items| {
+                    let group = self.groups[items[0]].as_ref().filter(|_| items.len() > 1)?;
+                    Some(group.name.clone())
+                })
+                .collect(),
             members: cut.members.iter().map(|items| items.iter().map(|at| indices[*at]).collect()).collect(),
             needs,
         }

@@ -21,7 +21,7 @@ pub fn write(title: &str, outline: &Outline, picture: &Picture, state: Option<&R
             Some(name) => format!("{} ({})", plain(name), node.members.len()),
             None => plain(outline.items[node.members[0]].id.as_str()),
         };
-        let standing = state.and_then(|state| Some(Standing::of(state, worst(state, &node.members)?)));
+        let standing = state.and_then(|state| Some(Standing::read(state, worst(state, &node.members)?)));
         let style = standing.map_or_else(String::new, |standing| {
             let (area, border) = standing.colors();
             format!(", class=\"{}\", fillcolor=\"{area}\", color=\"{border}\"", standing.word())

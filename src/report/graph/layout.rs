@@ -124,13 +124,14 @@ fn bend(nodes: &[Node], rows: &[Vec<usize>], from: usize, to: usize) -> Option<(
     }
     let start = (first.x + first.width, first.y + first.height / 2);
     let end = (last.x, last.y + last.height / 2);
-    let crossed = |bend: &Option<(u32, u32)>| {
-        let middle = bend.unwrap_or(start);
-        let between = rows[first.layer + 1..last.layer].iter().flatten().map(|at| &nodes[*at]);
-        between.filter(|node| crosses(node, start, middle) || crosses(node, middle, end)).count()
-    };
     let ways = [None, Some((end.0 - GAP_X, start.1)), Some((start.0 + GAP_X, end.1))];
-    ways.into_iter().min_by_key(crossed).flatten()
+    ways.into_iter()
+        .min_by_key(|bend| {
+            let middle = bend.unwrap_or(start);
+            let between = rows[first.layer + 1..last.layer].iter().flatten().map(|at| &nodes[*at]);
+            between.filter(|node| crosses(node, start, middle) || crosses(node, middle, end)).count()
+        })
+        .flatten()
 }
 
 /// Returns true if a line, drawn from left to right, crosses a box.

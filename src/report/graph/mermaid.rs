@@ -48,7 +48,7 @@ fn flowchart(outline: &Outline, picture: &Picture, state: Option<&RunState>) -> 
                 let counts: Vec<String> = counts.map(|(word, count)| format!("{count} {word}")).collect();
                 write!(label, ": {}", counts.join(", ")).expect("a string can be written");
             }
-            let standing = worst(state, &node.members).map(|at| Standing::of(state, at));
+            let standing = worst(state, &node.members).map(|worst_at| Standing::read(state, worst_at));
             standing.into_iter().for_each(|standing| classes.entry(standing).or_default().push(format!("n{at}")));
         }
         writeln!(text, "  n{at}[\"{label}\"]").expect("a string can be written");

@@ -80,13 +80,18 @@ impl Outline {
     }
 
     fn of_graph(graph: &Graph) -> Self {
-        let item = |at: ItemIndex| {
-            let id = &graph.item(at).id;
-            let round = Some(version(id).1).filter(|round| *round > 1);
-            let keys = Keys { round, ..Keys::default() };
-            OutlineItem { id: id.clone(), dependencies: graph.dependencies(at).to_vec(), keys }
-        };
-        Self { items: graph.items().indices().map(item).collect() }
+        Self {
+            items: graph
+                .items()
+                .indices()
+                .map(|at| {
+                    let id = &graph.item(at).id;
+                    let round = Some(version(id).1).filter(|round| *round > 1);
+                    let keys = Keys { round, ..Keys::default() };
+                    OutlineItem { id: id.clone(), dependencies: graph.dependencies(at).to_vec(), keys }
+                })
+                .collect(),
+        }
     }
 }
 

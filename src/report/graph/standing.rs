@@ -29,8 +29,8 @@ words! {
 impl Standing {
     /// Returns the status of an item.
     #[must_use]
-    pub fn of(state: &RunState, at: ItemIndex) -> Self {
-        ItemStatus::of(state, at).standing()
+    pub fn read(state: &RunState, at: ItemIndex) -> Self {
+        ItemStatus::read(state, at).standing()
     }
 
     /// Returns its mark, as `git handoff status` has it.
@@ -80,7 +80,7 @@ words! {
 impl ItemStatus {
     /// Returns the status of an item; one that is ready counts as pending.
     #[must_use]
-    pub fn of(state: &RunState, at: ItemIndex) -> Self {
+    pub fn read(state: &RunState, at: ItemIndex) -> Self {
         match state.items[at].phase {
             _ if state.is_superseded(at) => Self::Superseded,
             Phase::Done if state.items[at].red => Self::Red,
@@ -111,8 +111,8 @@ impl ItemStatus {
 /// Returns the item of a box that needs most attention, the first one of several.
 #[must_use]
 pub fn worst(state: &RunState, members: &[ItemIndex]) -> Option<ItemIndex> {
-    let worst = members.iter().map(|at| Standing::of(state, *at)).max()?;
-    members.iter().copied().find(|at| Standing::of(state, *at) == worst)
+    let worst = members.iter().map(|at| Standing::read(state, *at)).max()?;
+    members.iter().copied().find(|at| Standing::read(state, *at) == worst)
 }
 
 /// Counts items by status, in the words of `runs --json`: red and superseded items apart.

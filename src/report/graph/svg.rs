@@ -41,7 +41,7 @@ fn drawn(outline: &Outline, node: &Node, state: Option<&RunState>) -> String {
     let counts = state.map(|state| count_statuses(state, &node.members)).unwrap_or_default();
     let counts: Vec<String> = counts.into_iter().map(|(word, count)| format!("{count} {word}")).collect();
     let title = if counts.is_empty() { name } else { format!("{name}: {}", counts.join(", ")) };
-    let standing = state.and_then(|state| Some(Standing::of(state, worst(state, &node.members)?)));
+    let standing = state.and_then(|state| Some(Standing::read(state, worst(state, &node.members)?)));
     let (fill, stroke) = standing.unwrap_or(Standing::Waiting).colors();
     let mark = standing.map(|standing| format!("{} ", standing.mark())).unwrap_or_default();
     let line = if node.group.is_some() { 3 } else { 1 };

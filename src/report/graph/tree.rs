@@ -58,8 +58,8 @@ struct Lines {
 impl Lines {
     /// Returns the lines of a row that branches off.
     fn branch(&self, own: &str, below: &str) -> Self {
-        let after = |lines: &str| format!("{}{lines}", self.below);
-        Self { own: after(own), below: after(below), depth: self.depth + 1 }
+        let before = &self.below;
+        Self { own: format!("{before}{own}"), below: format!("{before}{below}"), depth: self.depth + 1 }
     }
 }
 
@@ -106,8 +106,9 @@ impl Tree {
         let children = &mut self.children[above];
         let free = children.iter().enumerate().filter(|(_, child)| !needed[**child]);
         let (needs, parent, sizes) = (&self.needs, &self.parent, &self.sizes);
-        let size = |child: usize| if depth >= DEEP { sizes[child] } else { 0 };
-        let last = free.max_by_key(|(place, child)| (joins(needs, parent, **child), size(**child), *place));
+        let last = free.max_by_key(|(place, child)| {
+            (joins(needs, parent, **child), if depth >= DEEP { sizes[**child] } else { 0 }, *place)
+        });
         if let Some((place, _)) = last {
             let child = children.remove(place);
             children.push(child);
@@ -127,17 +128,21 @@ impl Tree {
         self.choose_last(above, lines.depth);
         let children = &self.children[above];
         let (base, last) = (&lines.below, children.len().saturating_sub(1));
-        let row = |(place, &child): (usize, &usize)| {
-            let deep = lines.depth >= DEEP && !self.children[child].is_empty();
-            let continues = children.len() == 1 || joins(&self.needs, &self.parent, child) || deep;
-            let lines = match (place == last, continues) {
-                (true, true) => Lines { own: base.clone(), below: base.clone(), depth: lines.depth },
-                (true, false) => lines.branch("└─ ", "   "),
-                (false, _) => lines.branch("├─ ", "│  "),
-            };
-            (child, lines)
-        };
-        children.iter().enumerate().map(row).rev().collect()
+        children
+            .iter()
+            .enumerate()
+            .map(|(place, &child)| {
+                let deep = lines.depth >= DEEP && !self.children[child].is_empty();
+                let continues = children.len() == 1 || joins(&self.needs, &self.parent, child) || deep;
+                let lines = match (place == last, continues) {
+                    (true, true) => Lines { own: base.clone(), below: base.clone(), depth: lines.depth },
+                    (true, false) => lines.branch("└─ ", "   "),
+                    (false, _) => lines.branch("├─ ", "│  "),
+                };
+                (child, lines)
+            })
+            .rev()
+            .collect()
     }
 
     fn shown_needs(&self, at: usize) -> Needs {

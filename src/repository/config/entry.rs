@@ -26,14 +26,14 @@ pub struct Entry {
     /// For a setting that such a file may only tighten: returns true if the value is at least as
     /// strict as the setting without it.
     pub(super) asks_no_less: Option<fn(&Config, &Given<'_>) -> bool>,
-    pub(super) says: fn() -> String,
+    pub(super) describe: fn() -> String,
     pub(super) set: fn(&mut Config, &Given<'_>) -> Result<(), Error>,
 }
 
 impl Entry {
     /// Returns a description of the allowed values, in Markdown.
     pub fn kind(&self) -> String {
-        (self.says)()
+        (self.describe)()
     }
 }
 
@@ -69,14 +69,15 @@ impl<'a> Key<'a> {
 
     /// Returns the entry of the table that this key belongs to.
     pub(super) fn entry(&self) -> Option<&'static Entry> {
-        let is_of = |name: &str| {
-            Key::parse(name).is_some_and(|known| {
-                known.section == self.section
-                    && known.name.is_some() == self.name.is_some()
-                    && known.field.eq_ignore_ascii_case(self.field)
-            })
-        };
-        entries().find(|entry| entry.names.iter().any(|name| is_of(name)))
+        entries().find(|entry| entry.names.iter().any(|name| self.is_of(name)))
+    }
+
+    fn is_of(&self, name: &str) -> bool {
+        Key::parse(name).is_some_and(|known| {
+            known.section == self.section
+                && known.name.is_some() == self.name.is_some()
+                && known.field.eq_ignore_ascii_case(self.field)
+        })
     }
 
     /// Returns the most similar known name, with the user's own part in it, or `None` if none is
@@ -98,13 +99,16 @@ impl<'a> Key<'a> {
 
     /// Returns the similarity of section and field, whichever is lower; 1 means equal.
     fn likeness(&self, other: &Key<'_>) -> f64 {
-        let like = |a: &str, b: &str| strsim::jaro_winkler(&a.to_ascii_lowercase(), &b.to_ascii_lowercase());
         let sections = match (self.section, other.section) {
-            (Some(own), Some(theirs)) => like(own, theirs),
+            (Some(own), Some(theirs)) => similarity(own, theirs),
             (own, theirs) => f64::from(own == theirs),
         };
-        sections.min(like(self.field, other.field))
+        sections.min(similarity(self.field, other.field))
     }
+}
+
+fn similarity(a: &str, b: &str) -> f64 {
+    strsim::jaro_winkler(&a.to_ascii_lowercase(), &b.to_ascii_lowercase())
 }
 
 impl Given<'_> {

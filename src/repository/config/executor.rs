@@ -122,9 +122,8 @@ impl Executor {
     /// `home` the stricter value applies, so that no subagent reaches more than `dispatch` allows.
     #[must_use]
     pub fn over(&self, dispatch: &Self) -> Self {
-        let joined = |ours: &[PathBuf], theirs: &[PathBuf]| theirs.iter().chain(ours).cloned().collect();
-        let named: BTreeSet<&str> = self.secret_env.iter().map(|secret| secret.name.as_str()).collect();
-        let inherited = dispatch.secret_env.iter().filter(|secret| !named.contains(secret.name.as_str()));
+        let own_names: BTreeSet<&str> = self.secret_env.iter().map(|secret| secret.name.as_str()).collect();
+        let inherited = dispatch.secret_env.iter().filter(|secret| !own_names.contains(secret.name.as_str()));
         Self {
             command: self.command.clone(),
             setup: self.setup.clone().or_else(|| dispatch.setup.clone()),
@@ -145,10 +144,10 @@ impl Executor {
             sandbox: self.sandbox.max(dispatch.sandbox),
             network: self.network.max(dispatch.network),
             home: self.home.into_iter().chain(dispatch.home).min(),
-            readable: joined(&self.readable, &dispatch.readable),
-            writable: joined(&self.writable, &dispatch.writable),
-            private: joined(&self.private, &dispatch.private),
-            login: joined(&self.login, &dispatch.login),
+            readable: join_paths(&self.readable, &dispatch.readable),
+            writable: join_paths(&self.writable, &dispatch.writable),
+            private: join_paths(&self.private, &dispatch.private),
+            login: join_paths(&self.login, &dispatch.login),
             limits: self.limits.or(dispatch.limits),
             tracked_limits: self.tracked_limits.at_most(dispatch.tracked_limits),
             tracked_lines: self.tracked_lines.union(&dispatch.tracked_lines).cloned().collect(),
@@ -156,6 +155,10 @@ impl Executor {
             keys: self.keys.clone(),
         }
     }
+}
+
+fn join_paths(ours: &[PathBuf], theirs: &[PathBuf]) -> Vec<PathBuf> {
+    theirs.iter().chain(ours).cloned().collect()
 }
 
 impl Config {
@@ -190,17 +193,18 @@ impl Config {
         let executors: Vec<&str> =
             BUILT_IN.into_iter().chain(self.registered_executors().map(String::as_str)).collect();
         let subagents: Vec<&str> = self.registered_subagents().map(String::as_str).collect();
-        let of = |what, all: &BTreeMap<String, Executor>, known: &[&str]| {
-            let unknown = all.iter().filter(|(name, _)| !known.contains(&name.as_str()));
-            let told = unknown.map(|(name, settings)| {
-                let keys = settings.keys.iter().cloned().collect();
-                let nearest = nearest(&name.to_ascii_lowercase(), known.iter().copied()).map(str::to_owned);
-                Unregistered { what, name: name.clone(), keys, nearest }
-            });
-            told.collect::<Vec<_>>()
-        };
-        let mut unregistered = of("executor", &self.executors, &executors);
-        unregistered.extend(of("subagent", &self.subagents, &subagents));
+        let mut unregistered = Vec::new();
+        for (what, settings, known) in
+            [("executor", &self.executors, &executors), ("subagent", &self.subagents, &subagents)]
+        {
+            unregistered.extend(settings.iter().filter(|(name, _)| !known.contains(&name.as_str())).map(
+                |(name, settings)| {
+                    let keys = settings.keys.iter().cloned().collect();
+                    let nearest = nearest(&name.to_ascii_lowercase(), known.iter().copied()).map(str::to_owned);
+                    Unregistered { what, name: name.clone(), keys, nearest }
+                },
+            ));
+        }
         unregistered
     }
 

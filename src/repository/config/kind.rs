@@ -10,7 +10,7 @@ use crate::model::protected::pathspec_fault;
 /// A kind of values, as the documentation describes it.
 pub(super) trait Kind {
     /// Describes the allowed values in a few words.
-    fn says(&self) -> String;
+    fn describe(&self) -> String;
 }
 
 /// A parser for values of a kind.
@@ -65,7 +65,7 @@ pub(super) struct Credential;
 pub(super) struct Variable;
 
 impl Kind for Text {
-    fn says(&self) -> String {
+    fn describe(&self) -> String {
         self.0.into()
     }
 }
@@ -77,7 +77,7 @@ impl Read<String> for Text {
 }
 
 impl Kind for File {
-    fn says(&self) -> String {
+    fn describe(&self) -> String {
         "path".into()
     }
 }
@@ -89,7 +89,7 @@ impl Read<PathBuf> for File {
 }
 
 impl Kind for Folder {
-    fn says(&self) -> String {
+    fn describe(&self) -> String {
         "name of one folder".into()
     }
 }
@@ -105,7 +105,7 @@ impl Read<String> for Folder {
 }
 
 impl Kind for Pattern {
-    fn says(&self) -> String {
+    fn describe(&self) -> String {
         "path or pattern".into()
     }
 }
@@ -121,7 +121,7 @@ impl Read<String> for Pattern {
 }
 
 impl Kind for Pathspec {
-    fn says(&self) -> String {
+    fn describe(&self) -> String {
         "pathspec".into()
     }
 }
@@ -136,7 +136,7 @@ impl Read<String> for Pathspec {
 }
 
 impl Kind for Number {
-    fn says(&self) -> String {
+    fn describe(&self) -> String {
         match *self {
             Self(0, u64::MAX) => "number".into(),
             Self(least, u64::MAX) => format!("number, {least} or more"),
@@ -160,7 +160,7 @@ impl<T: TryFrom<u64>> Read<T> for Number {
 }
 
 impl Kind for Size {
-    fn says(&self) -> String {
+    fn describe(&self) -> String {
         "bytes, or with `k`, `m`, `g`".into()
     }
 }
@@ -172,7 +172,7 @@ impl Read<u64> for Size {
 }
 
 impl Kind for Seconds {
-    fn says(&self) -> String {
+    fn describe(&self) -> String {
         "seconds".into()
     }
 }
@@ -184,7 +184,7 @@ impl Read<u64> for Seconds {
 }
 
 impl Kind for Span {
-    fn says(&self) -> String {
+    fn describe(&self) -> String {
         "duration, such as `200ms`, `5s` or `2m`".into()
     }
 }
@@ -209,7 +209,7 @@ impl Read<Duration> for Span {
 }
 
 impl Kind for Boolean {
-    fn says(&self) -> String {
+    fn describe(&self) -> String {
         "boolean".into()
     }
 }
@@ -225,7 +225,7 @@ impl Read<bool> for Boolean {
 }
 
 impl<T> Kind for Choice<T> {
-    fn says(&self) -> String {
+    fn describe(&self) -> String {
         let words: Vec<_> = self.0.iter().map(|(word, _)| format!("`{word}`")).collect();
         words.join(" or ")
     }
@@ -242,7 +242,7 @@ impl<T: Copy> Read<T> for Choice<T> {
 }
 
 impl Kind for Either {
-    fn says(&self) -> String {
+    fn describe(&self) -> String {
         format!("`{}` or `{}`, or a boolean", self.0, self.1)
     }
 }
@@ -259,7 +259,7 @@ impl Read<bool> for Either {
 }
 
 impl Kind for Words {
-    fn says(&self) -> String {
+    fn describe(&self) -> String {
         "words; each setting adds some".into()
     }
 }
@@ -271,7 +271,7 @@ impl Read<Vec<String>> for Words {
 }
 
 impl Kind for Credential {
-    fn says(&self) -> String {
+    fn describe(&self) -> String {
         "`shape` or `shape:path`; each setting adds one".into()
     }
 }
@@ -283,7 +283,7 @@ impl Read<Allowed> for Credential {
 }
 
 impl Kind for Variable {
-    fn says(&self) -> String {
+    fn describe(&self) -> String {
         "`NAME=value`; each setting adds one".into()
     }
 }

@@ -16,11 +16,11 @@ pub(super) struct WorkTrees {
 
 /// Returns the work trees of a repository, links resolved.
 pub fn work_trees(store: &Store) -> Vec<PathBuf> {
-    WorkTrees::of(store).roots
+    WorkTrees::find(store).roots
 }
 
 impl WorkTrees {
-    pub(super) fn of(store: &Store) -> Self {
+    pub(super) fn find(store: &Store) -> Self {
         let common = store.common_dir();
         let linked = std::fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
         let linked = linked.filter_map(|entry| {
@@ -30,16 +30,14 @@ impl WorkTrees {
         });
         let main = (common.file_name().is_some_and(|name| name == ".git")).then(|| common.parent()).flatten();
         let roots = store.work_dir().into_iter().chain(main.map(Path::to_owned)).chain(linked);
-        let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
-        let git_dirs = [store.git_dir(), common.clone()].map(real).to_vec();
-        Self { roots: roots.map(real).collect(), git_dirs }
+        let git_dirs = [store.git_dir(), common.clone()].map(canonical).to_vec();
+        Self { roots: roots.map(canonical).collect(), git_dirs }
     }
 
     /// Returns true if a path lies in a work tree, or passes through a symbolic link that does.
     pub(super) fn hold(&self, path: &Path) -> bool {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let parts = |path: &Path| path.iter().rev().map(OsStr::to_owned).collect::<Vec<_>>();
-        let mut rest = parts(&path);
+        let mut rest = reversed_parts(&path);
         let mut at = PathBuf::new();
         let mut links = 0;
         // Resolves one component at a time, so that every link on the way is checked where it lies.
@@ -55,7 +53,7 @@ impl WorkTrees {
                 return true;
             }
             at.pop();
-            rest.extend(parts(&target));
+            rest.extend(reversed_parts(&target));
         }
         self.are_above(&at)
     }
@@ -65,8 +63,16 @@ impl WorkTrees {
     }
 }
 
+fn reversed_parts(path: &Path) -> Vec<std::ffi::OsString> {
+    path.iter().rev().map(OsStr::to_owned).collect::<Vec<_>>()
+}
+
+fn canonical(path: PathBuf) -> PathBuf {
+    path.canonicalize().unwrap_or(path)
+}
+
 /// Returns true if a path lies in a work tree of the repository, or passes through a symbolic link
 /// that does.
 pub fn is_in_work_tree(store: &Store, path: &Path) -> bool {
-    WorkTrees::of(store).hold(path)
+    WorkTrees::find(store).hold(path)
 }

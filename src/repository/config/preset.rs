@@ -106,7 +106,8 @@ pub struct LineRule {
     /// The rule is not about lines with one of these words.
     pub without: Vec<String>,
     /// The remark, as a part of a sentence.
-    pub says: String,
+    #[serde(rename = "says")]
+    pub remark: String,
 }
 
 /// A rule for a JSON object that an agent prints. Places are JSON pointers into the object.
@@ -156,7 +157,7 @@ impl Preset {
     pub fn remarks(&self, arguments: &[String]) -> Vec<&str> {
         let options: Vec<&str> = arguments.iter().map(String::as_str).take_while(|word| *word != "--").collect();
         let rules = self.line.iter().filter(|rule| rule.is_about(&options));
-        rules.map(|rule| rule.says.as_str()).collect()
+        rules.map(|rule| rule.remark.as_str()).collect()
     }
 
     /// Returns the preset of a program by its file name.
@@ -201,18 +202,18 @@ impl LineRule {
 
 /// Returns true if options contain a word, or an option with a value as one word or as two.
 fn has_word(options: &[&str], word: &str) -> bool {
-    let is_set = |option: &str, value: &str| {
-        let joined = options
-            .iter()
-            .any(|found| found.strip_prefix(option).and_then(|rest| rest.strip_prefix('=')) == Some(value));
-        joined || options.windows(2).any(|pair| pair == [option, value])
-    };
     match word.split_once(' ') {
-        Some((option, value)) => is_set(option, value),
+        Some((option, value)) => is_set_to(option, value, options),
         None => options
             .iter()
             .any(|found| found.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))),
     }
+}
+
+fn is_set_to(option: &str, value: &str, options: &[&str]) -> bool {
+    let joined =
+        options.iter().any(|found| found.strip_prefix(option).and_then(|rest| rest.strip_prefix('=')) == Some(value));
+    joined || options.windows(2).any(|pair| pair == [option, value])
 }
 
 #[cfg(test)]

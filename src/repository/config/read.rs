@@ -24,7 +24,7 @@ impl Config {
     fn read_with_faults(store: &Store) -> Result<(Self, Vec<Error>), Error> {
         let listed = store.git().args(["config", "--list", "-z", "--show-origin", "--includes"]).run();
         let listed = String::from_utf8_lossy(&listed.map_err(Error::Git)?).into_owned();
-        let work_trees = WorkTrees::of(store);
+        let work_trees = WorkTrees::find(store);
         let mut reading = Reading::default();
         let mut files = BTreeMap::new();
         for setting in parse_list(&listed) {
@@ -58,7 +58,7 @@ impl Reading {
     fn read(&mut self, setting: Setting, tracked: bool) {
         let config = &mut self.config;
         config.outside.add(&setting);
-        match Counts::of(&setting.key) {
+        match Counts::for_key(&setting.key) {
             Counts::Outside if tracked => return config.ignore(&setting),
             Counts::WhereStricter if tracked => return self.stricter.push(setting),
             _ => {}

@@ -17,7 +17,7 @@ pub struct Registration {
 }
 
 impl Registration {
-    pub(super) fn of(setting: &Setting, path: PathBuf) -> Self {
+    pub(super) fn from_setting(setting: &Setting, path: PathBuf) -> Self {
         Self { path, key: setting.key.clone(), origin: setting.origin.clone() }
     }
 

@@ -40,7 +40,7 @@ impl SecretEnv {
 pub(super) struct Secrets;
 
 impl Kind for Secrets {
-    fn says(&self) -> String {
+    fn describe(&self) -> String {
         "`NAME`, several of them, `NAME=!command` or `NAME=@file`; each setting adds some".into()
     }
 }
@@ -53,28 +53,31 @@ impl Read<Vec<SecretEnv>> for Secrets {
             return Ok(names.map(|name| secret(name, SecretSource::Environment)).collect());
         };
         let name = name.trim();
-        let is_name = |name: &str| {
-            let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-            !name.is_empty() && name.bytes().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
-        };
         let from = from.trim_start();
         let source = match (from.strip_prefix('!'), from.strip_prefix('@')) {
             (Some(line), _) if !line.trim().is_empty() => SecretSource::Command(line.to_owned()),
             (_, Some(file)) if !file.is_empty() => SecretSource::File(file.to_owned()),
             _ => {
                 // The rest may be the secret itself, so it is never shown.
-                let shown = if is_name(name) { format!("{name}=...") } else { "...".to_owned() };
-                let shown = Setting { origin: setting.origin.clone(), key: setting.key.clone(), value: shown };
+                let value = if is_variable_name(name) { format!("{name}=...") } else { "...".to_owned() };
+                let redacted = Setting { origin: setting.origin.clone(), key: setting.key.clone(), value };
                 return Err(Error::bad(
-                    &shown,
+                    &redacted,
                     "is none of `NAME`, `NAME=!command` and `NAME=@file`; a secret itself does not belong into a configuration",
                 ));
             }
         };
-        if !is_name(name) {
-            let shown = Setting { origin: setting.origin.clone(), key: setting.key.clone(), value: "...".to_owned() };
-            return Err(Error::bad(&shown, "does not begin with the name of a variable"));
+        if !is_variable_name(name) {
+            let redacted =
+                Setting { origin: setting.origin.clone(), key: setting.key.clone(), value: "...".to_owned() };
+            return Err(Error::bad(&redacted, "does not begin with the name of a variable"));
         }
         Ok(vec![secret(name, source)])
     }
+}
+
+fn is_variable_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && !name.starts_with(|c: char| c.is_ascii_digit())
 }

@@ -34,7 +34,7 @@ const CHECKS: Choice<OnVerifyFail> = Choice(&[("fail", OnVerifyFail::Fail), ("ke
 macro_rules! settings {
     ($($title:literal: { $(
         $(#[doc = $sentence:literal])+
-        $($name:literal)|+: $kind:expr, $default:literal $(, $outside:ident $(unless_below $held:ident)?)?
+        $($name:literal)|+: $kind:expr, $default:literal $(, $outside:ident $(unless_below $floor:ident)?)?
             => |$config:pat_param, $given:pat_param, $value:pat_param| $take:expr;
     )+ })+) => {
         /// Every setting, in the order in which they are documented.
@@ -43,8 +43,8 @@ macro_rules! settings {
             sentence: concat!($($sentence),+).trim_ascii(),
             default: $default,
             tracked: settings!(tracked $($outside)?),
-            asks_no_less: settings!(stricter $kind $($(, $held)?)?),
-            says: || $kind.says(),
+            asks_no_less: settings!(stricter $kind $($(, $floor)?)?),
+            describe: || $kind.describe(),
             set: |config, given| {
                 let $value = $kind.read(given.setting)?;
                 let ($config, $given) = (config, given);
@@ -54,9 +54,9 @@ macro_rules! settings {
         }),+] }),+];
     };
     (stricter $kind:expr) => { None };
-    (stricter $kind:expr, $held:ident) => {
+    (stricter $kind:expr, $floor:ident) => {
         // An invalid value does not count as stricter.
-        Some(|config, given| $kind.read(given.setting).is_ok_and(|value| value >= config.$held(given)))
+        Some(|config, given| $kind.read(given.setting).is_ok_and(|value| value >= config.$floor(given)))
     };
     (tracked) => { true };
     (tracked outside) => { false };
@@ -170,9 +170,9 @@ settings! {
         /// what `readable`, `writable` and `handoff.workspace.link` name. `none`: not at all. The
         /// manifest of an attempt records its confinement.
         "handoff.sandbox" | "handoff.executor.<name>.sandbox" | "handoff.subagent.<name>.sandbox": SANDBOXES, "`auto`", outside unless_below sandbox_of
-            => |config, given, asked| match given.key.section {
-                None => config.sandbox = asked,
-                Some(_) => config.executor(given).sandbox = Some(asked),
+            => |config, given, value| match given.key.section {
+                None => config.sandbox = value,
+                Some(_) => config.executor(given).sandbox = Some(value),
             };
         /// The network that workers may reach: `any`, only this attempt's own `loopback`, or
         /// `none`.
@@ -340,15 +340,15 @@ settings! {
         /// The JSON Schema of documents with this name and version. A relative path starts from the
         /// top of the work tree.
         "handoff.schema.<id>@<version>.path": File, "none"
-            => |config, given, path| config.set_schema(&given.name(), Registration::of(given.setting, path));
+            => |config, given, path| config.set_schema(&given.name(), Registration::from_setting(given.setting, path));
         /// The shape that a plan's items refer to by this name. A relative path starts from the top
         /// of the work tree.
         "handoff.shape.<id>.path": File, "none"
-            => |config, given, path| drop(config.shapes.insert(given.name(), Registration::of(given.setting, path)));
+            => |config, given, path| drop(config.shapes.insert(given.name(), Registration::from_setting(given.setting, path)));
         /// The pipeline that a plan's items refer to by this id, as `git handoff pipeline add` sets
         /// it. A relative path starts from the top of the work tree.
         "handoff.pipeline.<id>.path": File, "none"
-            => |config, given, path| drop(config.pipelines.insert(given.name(), Registration::of(given.setting, path)));
+            => |config, given, path| drop(config.pipelines.insert(given.name(), Registration::from_setting(given.setting, path)));
     }
     "What is shared": {
         /// The size limit of one fetch or one bundle.

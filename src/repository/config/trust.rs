@@ -19,7 +19,7 @@ pub(super) enum Counts {
 
 impl Counts {
     /// Returns where a setting with this key takes effect.
-    pub(super) fn of(key: &str) -> Self {
+    pub(super) fn for_key(key: &str) -> Self {
         const OF_GIT: [&str; 4] = ["user.signingkey", "gpg.ssh.allowedsignersfile", "gpg.ssh.program", "gpg.format"];
         if OF_GIT.contains(&key) {
             return Self::Outside;
@@ -52,13 +52,12 @@ impl Config {
     /// Each is compared with the settings outside alone, so that no tracked file can excuse
     /// another.
     pub(super) fn take_stricter(&mut self, tracked: &[Setting]) -> Vec<Error> {
-        let asks_no_less = |setting: &&Setting| {
+        let (counting, ignored): (Vec<_>, Vec<_>) = tracked.iter().partition(|setting| {
             Key::parse(&setting.key).is_some_and(|key| {
                 let judge = key.entry().and_then(|entry| entry.asks_no_less);
                 judge.is_some_and(|judge| judge(self, &Given { key, setting, tracked: true }))
             })
-        };
-        let (counting, ignored): (Vec<_>, Vec<_>) = tracked.iter().partition(asks_no_less);
+        });
         ignored.into_iter().for_each(|setting| self.ignore(setting));
         counting.into_iter().filter_map(|setting| self.take(setting, true).err()).collect()
     }
@@ -87,8 +86,7 @@ impl Config {
 pub(super) fn is_of_reaching(key: &str) -> bool {
     const SECTIONS: [&str; 7] = ["url.", "http.", "credential.", "protocol.", "ssh.", "safe.", "fetch.fsck."];
     let name = key.rsplit_once('.').map_or(key, |(_, name)| name);
-    let of_remote = || key.starts_with("remote.") && matches!(name, "url" | "pushurl");
     SECTIONS.iter().any(|section| key.starts_with(section))
         || matches!(key, "core.sshcommand" | "core.gitproxy" | "core.askpass")
-        || of_remote()
+        || (key.starts_with("remote.") && matches!(name, "url" | "pushurl"))
 }

@@ -159,7 +159,7 @@ impl Reusable {
             // Evidence that no reader accepts is never written.
             let is_read = evidence.len() as u64 <= bounds::BLOB && Evidence::parse(&evidence).is_some();
             is_read.then_some(())?;
-            let stored = self.store.named(&evidence).ok()?;
+            let stored = self.store.compute_product(&evidence).ok()?;
             let reused = Reused { run: hint.run, item: hint.item, root, evidence: Some(stored) };
             let (products, blocks) = (ended.products.clone(), ended.blocks.clone());
             Some(Found { reused, evidence, products, verify: ended.verify, blocks })

@@ -122,7 +122,7 @@ impl Repository {
         }
         let under = &old.links[..old.links.len() - usize::from(old.state.sealed)];
         let (entries, root) = (under.len() as u64, merkle::root(under.iter().map(|link| link.hash)));
-        let stored = self.store.named(&evidence)?;
+        let stored = self.store.compute_product(&evidence)?;
         Ok((Continues { run: old.run.clone(), entries, root, evidence: stored }, evidence))
     }
 
@@ -231,7 +231,8 @@ fn done_again(
     }
     let attempt = state.items[at].attempts + 1;
     let reused = Reused { run: continues.run.clone(), item: e.item.clone(), root: continues.root, evidence: None };
-    let fired = ItemFired::new(e.item.clone(), attempt, open.store().named(&manifest.canonical())?, inputs.clone());
+    let fired =
+        ItemFired::new(e.item.clone(), attempt, open.store().compute_product(&manifest.canonical())?, inputs.clone());
     let ended = ItemReconciled {
         attempt,
         reason: None,

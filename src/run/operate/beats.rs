@@ -61,7 +61,7 @@ impl Reader {
         self.refused.retain(|oid| present.contains(oid));
         let oids: Vec<Oid> =
             present.into_iter().filter(|oid| !self.refused.contains(oid) && !store.contains(*oid)).collect();
-        self.fetch(tip, &oids, &mut read.kept)?;
+        self.fetch(tip, &oids, &mut read.guard)?;
         let copies: BTreeMap<String, Oid> = refs::list(store, &folder)?.into_iter().collect();
         for old_name in copies.keys().filter(|path| !listed.contains_key(*path)) {
             keep_beat(store, old_name, None)?;
@@ -71,7 +71,7 @@ impl Reader {
                 keep_beat(store, path, Some(*value))?;
             }
         }
-        Ok(Reading { head: read.changed.get(&name).copied().flatten(), values, guard: read.kept })
+        Ok(Reading { head: read.changed.get(&name).copied().flatten(), values, guard: read.guard })
     }
 
     /// Fetches objects, and finds by halves those that git's checks refuse.
@@ -102,7 +102,7 @@ fn read_together(tip: &Tip, store: &Store, run: &RunId) -> Result<Reading, ReadE
     }
     let copies = refs::list(store, &folder)?.into_iter();
     let values = copies.filter_map(|(copy_name, value)| Some((driver_of(&folder, &copy_name)?, value))).collect();
-    Ok(Reading { head: read.changed.get(&name).copied().flatten(), values, guard: read.kept })
+    Ok(Reading { head: read.changed.get(&name).copied().flatten(), values, guard: read.guard })
 }
 
 fn same(name: &str) -> Copy {

@@ -22,7 +22,7 @@ impl Repository {
             return Vec::new();
         }
         let base = resolve_base(&self.store, revision).ok();
-        let Some(scratch) = base.and_then(|base| Scratch::apart(&self.store, base).ok()) else { return Vec::new() };
+        let Some(scratch) = base.and_then(|base| Scratch::isolated(&self.store, base).ok()) else { return Vec::new() };
         rules
             .into_iter()
             .filter(|rule| Protection::new(&scratch, [rule]).selects_any().is_ok_and(|any| !any))

@@ -243,7 +243,7 @@ impl Repository {
                 refs::set(&self.store, name, *head)?;
             }
         }
-        drop(read.kept);
+        drop(read.guard);
         Ok(())
     }
 

@@ -335,7 +335,7 @@ fn statement(run: &RunId, raw: Vec<u8>) -> Option<(Statement, Digest)> {
     if decoded.entry.about.run() != Some(run) {
         return None;
     }
-    let Dated { at, event } = Dated::of(&decoded.entry);
+    let Dated { at, event } = Dated::from_entry(&decoded.entry);
     let (first, bytes, content) = match event {
         Event::LogDecided(vote) => (vote.first, format::canonical(&(&by, at, &vote)), Content::Decided(vote)),
         Event::LogWritten(document) => {

@@ -24,10 +24,10 @@ pub struct AnchorShown {
 impl AnchorShown {
     /// Returns the answer for a configured anchor.
     pub(super) fn added(anchor: &Anchor) -> Self {
-        Self { schema: Some("git-handoff.anchor/1"), ..Self::of(anchor) }
+        Self { schema: Some("git-handoff.anchor/1"), ..Self::from_anchor(anchor) }
     }
 
-    fn of(anchor: &Anchor) -> Self {
+    fn from_anchor(anchor: &Anchor) -> Self {
         let (name, kind, guarantee) = (anchor.name.clone(), anchor.kind().to_owned(), anchor.strength());
         Self { schema: None, name, kind, guarantee, place: anchor.place() }
     }
@@ -54,8 +54,9 @@ pub struct AnchorList {
 }
 
 impl AnchorList {
-    pub(super) fn of(anchors: &[Anchor]) -> Self {
-        let anchors = std::iter::once(AnchorShown::local()).chain(anchors.iter().map(AnchorShown::of)).collect();
+    pub(super) fn from_anchors(anchors: &[Anchor]) -> Self {
+        let anchors =
+            std::iter::once(AnchorShown::local()).chain(anchors.iter().map(AnchorShown::from_anchor)).collect();
         Self { anchors }
     }
 }
@@ -83,8 +84,12 @@ pub struct PublishedShown {
 
 impl AnchorPush {
     pub(super) fn add(&mut self, anchor: &Anchor, published: Vec<Published>) {
-        let of = |Published { kind, name, status }| PublishedShown { anchor: anchor.name.clone(), kind, name, status };
-        self.published.extend(published.into_iter().map(of));
+        self.published.extend(published.into_iter().map(|Published { kind, name, status }| PublishedShown {
+            anchor: anchor.name.clone(),
+            kind,
+            name,
+            status,
+        }));
     }
 }
 
@@ -109,7 +114,7 @@ pub struct AnchorCheck {
 
 impl AnchorCheck {
     /// Returns the answer for a run.
-    pub(super) fn of(report: Report) -> Self {
+    pub(super) fn from_report(report: Report) -> Self {
         let holds = holds(&report.anchors) && report.times.iter().all(|timed| timed.at.is_ok());
         let Report { run, root, sealed, anchors, times, .. } = report;
         Self { run, root, ok: sealed && holds, anchors, times, sealed }
@@ -118,7 +123,12 @@ impl AnchorCheck {
 
 /// Returns true if there is an anchor and every anchor has the run.
 fn holds(anchors: &[Anchored]) -> bool {
-    let held = |anchored: &Anchored| anchored.standing == Standing::Holds;
-    let local = |anchored: &Anchored| anchored.kind == LOCAL && anchored.standing == Standing::Missing;
-    anchors.iter().any(held) && anchors.iter().all(|anchored| held(anchored) || local(anchored))
+    anchors.iter().any(is_confirmed)
+        && anchors.iter().all(|anchored| {
+            is_confirmed(anchored) || (anchored.kind == LOCAL && anchored.standing == Standing::Missing)
+        })
+}
+
+fn is_confirmed(anchored: &Anchored) -> bool {
+    anchored.standing == Standing::Holds
 }

@@ -39,8 +39,9 @@ impl Repository {
         if let Some(unknown) = outside.clone().find(|name| !configured.contains_key(*name)) {
             return Err(Error::Unknown(unknown.clone()).into());
         }
-        let wanted = configured.iter().filter(|(name, _)| names.is_empty() || outside.clone().any(|one| one == *name));
-        wanted.map(|(name, settings)| self.anchor(name, settings)).collect()
+        let selected =
+            configured.iter().filter(|(name, _)| names.is_empty() || outside.clone().any(|one| one == *name));
+        selected.map(|(name, settings)| self.anchor(name, settings)).collect()
     }
 
     /// Reads an anchor's settings. Files about trust must lie outside the work tree.
@@ -63,7 +64,7 @@ impl Repository {
     /// Calls `warn` for ignored files.
     pub fn gatekeeper(&self, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Gatekeeper<'_>, AnyError> {
         let anchors = self.anchors(&[])?;
-        let mut means = Means::of(self);
+        let mut means = Means::from_repository(self);
         means.reach.prompt = false;
         Ok(Gatekeeper { outside: Some((anchors, means)), ..self.gatekeeper_at_hand(terms, warn)? })
     }

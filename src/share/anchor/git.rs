@@ -18,7 +18,7 @@ use crate::model::digest::Oid;
 use crate::model::entry::Subject;
 use crate::model::log_name::LogName;
 use crate::repository::Repository;
-use crate::share::push::{self, Asked, Request};
+use crate::share::push::{self, Request, Selection};
 use crate::share::{Kind, Place, Space};
 use crate::verify::{Answer, Guarantee, Logs, Question, ThreadAnswer, ThreadQuestion};
 
@@ -30,8 +30,8 @@ use super::{Error, Means};
 pub(super) struct GitPlace {
     url: String,
     space: Space,
-    seen: RefCell<Option<Seen>>,
-    apart: OnceCell<Arc<IsolatedConfig>>,
+    cache: RefCell<Option<Seen>>,
+    isolated_config: OnceCell<Arc<IsolatedConfig>>,
 }
 
 /// The refs and logs read so far.
@@ -47,7 +47,7 @@ impl GitPlace {
         let url = settings.required("url")?.to_owned();
         let space = Space::new(settings.take("branches"))
             .ok_or_else(|| settings.bad("branches", "cannot begin the name of a branch"))?;
-        Ok(Self { url, space, seen: RefCell::new(None), apart: OnceCell::new() })
+        Ok(Self { url, space, cache: RefCell::new(None), isolated_config: OnceCell::new() })
     }
 
     /// Replaces the name of a remote, which may later mean another place, by its URL; ignores files
@@ -55,9 +55,9 @@ impl GitPlace {
     pub(super) fn settle(repository: &Repository, settings: &mut BTreeMap<String, String>) -> Result<(), AnyError> {
         let Some(url) = settings.get_mut("url") else { return Ok(()) };
         let store = &repository.store;
-        let apart = IsolatedConfig::new(store.object_format(), &repository.config.reaching)?;
-        let remote = Remotes::read_apart(store, &apart)?.find(url)?;
-        *url = remote::push_destination(store, &apart, &remote)?;
+        let config = IsolatedConfig::new(store.object_format(), &repository.config.reaching)?;
+        let remote = Remotes::read_isolated(store, &config)?.find(url)?;
+        *url = remote::push_destination(store, &config, &remote)?;
         Ok(())
     }
 }
@@ -67,7 +67,7 @@ impl AnchorKind for GitPlace {
         "git"
     }
 
-    fn shown(&self) -> String {
+    fn address(&self) -> String {
         remote::without_password(&self.url)
     }
 
@@ -100,7 +100,7 @@ impl AnchorKind for GitPlace {
     fn holdings(&self, means: &Means, within: Duration, key: &str) -> Result<Holdings, AnyError> {
         let mut holdings = Holdings::default();
         for logs in self.logs(means, within, means.store.object_format(), &|of| of == key)? {
-            holdings.runs.extend(logs.held(Some(key)).into_keys());
+            holdings.runs.extend(logs.recorded_runs(Some(key)).into_keys());
             holdings.threads.extend(logs.threads_of(key).into_keys());
             holdings.complaints.extend(logs.complaints(Some(key)));
         }
@@ -113,7 +113,7 @@ impl AnchorKind for GitPlace {
             let store = &means.store;
             let own = [Some(store.git_dir()), Some(store.common_dir()), store.work_dir()];
             if own.into_iter().flatten().any(|dir| dir.canonicalize().is_ok_and(|dir| dir == path)) {
-                return Err(Error::Itself(self.shown()).into());
+                return Err(Error::Itself(self.address()).into());
             }
         }
         self.heads(means, within).map(drop)
@@ -130,7 +130,7 @@ impl AnchorKind for GitPlace {
         self.refuse_others(means, within, sealings)?;
         let request = Request {
             remote: Remote { given: self.url.clone(), name: String::new(), configured: false },
-            asked: Asked::Named(Vec::new()),
+            selection: Selection::Named(Vec::new()),
             threads_only: false,
             transcripts: false,
             space: self.space.clone(),
@@ -139,12 +139,12 @@ impl AnchorKind for GitPlace {
             gate: Gate::default(),
         };
         let runs = sealings.iter().map(|sealing| Subject::Run(sealing.run.clone()));
-        let told = runs.chain(threads.iter().map(|tip| Subject::Thread(tip.thread.clone()))).collect();
+        let subjects = runs.chain(threads.iter().map(|tip| Subject::Thread(tip.thread.clone()))).collect();
         let reach = self.reach(means, within)?;
         let pushed =
-            push::push_logs(&means.store, &reach, &request, means.writer.as_ref(), told).map_err(Error::Push)?;
+            push::push_logs(&means.store, &reach, &request, means.writer.as_ref(), subjects).map_err(Error::Push)?;
         // Forgets the earlier refs.
-        self.seen.take();
+        self.cache.take();
         if let Some(rival) = pushed.left_out().next() {
             return Err(Error::Push(push::Error::Blocked(Box::new(rival.clone())).into()).into());
         }
@@ -158,12 +158,12 @@ impl GitPlace {
     /// Returns how to reach the repository: without settings from the work tree, and without
     /// prompts.
     fn reach(&self, means: &Means, within: Duration) -> Result<Reach, AnyError> {
-        if self.apart.get().is_none() {
-            let made = IsolatedConfig::new(means.store.object_format(), &means.settings)?;
-            self.apart.get_or_init(|| Arc::new(made));
+        if self.isolated_config.get().is_none() {
+            let config = IsolatedConfig::new(means.store.object_format(), &means.settings)?;
+            self.isolated_config.get_or_init(|| Arc::new(config));
         }
-        let apart = self.apart.get().cloned();
-        Ok(Reach { apart, within: Some(within), prompt: false, ..means.reach.clone() })
+        let isolated_config = self.isolated_config.get().cloned();
+        Ok(Reach { isolated_config, within: Some(within), prompt: false, ..means.reach.clone() })
     }
 
     /// Fails if a log of the same key at the anchor has another seal of a run.
@@ -178,8 +178,8 @@ impl GitPlace {
         };
         for Sealing { run, seal, .. } in sealings {
             let mut roots = there.iter().flat_map(|logs| logs.roots(run));
-            if let Some(held) = roots.find(|root| *root != seal.root) {
-                return Err(Error::Differs { run: run.clone(), held, ours: seal.root }.into());
+            if let Some(stored) = roots.find(|root| *root != seal.root) {
+                return Err(Error::Differs { run: run.clone(), stored, ours: seal.root }.into());
             }
         }
         Ok(())
@@ -188,11 +188,13 @@ impl GitPlace {
     /// Returns the heads of the logs.
     fn heads(&self, means: &Means, within: Duration) -> Result<BTreeMap<LogName, Oid>, AnyError> {
         let listed = remote::list(&means.store, &self.reach(means, within)?, &self.url, &self.space.pattern())?;
-        let log = |(oid, name): (Oid, String)| {
-            let place = Place::parse(name.strip_prefix(self.space.folder())?)?;
-            (place.kind == Kind::Log).then_some((LogName::parse(&place.name)?, oid))
-        };
-        Ok(listed.into_iter().filter_map(log).collect())
+        Ok(listed
+            .into_iter()
+            .filter_map(|(oid, name)| {
+                let place = Place::parse(name.strip_prefix(self.space.folder())?)?;
+                (place.kind == Kind::Log).then_some((LogName::parse(&place.name)?, oid))
+            })
+            .collect())
     }
 
     /// Returns the logs of some keys, each fetched and read once.
@@ -201,31 +203,31 @@ impl GitPlace {
         means: &Means,
         within: Duration,
         format: &str,
-        wanted: &dyn Fn(&str) -> bool,
+        is_wanted: &dyn Fn(&str) -> bool,
     ) -> Result<Vec<Rc<Logs>>, AnyError> {
-        let mut seen = self.seen.borrow_mut();
-        let seen = match &mut *seen {
-            Some(seen) => seen,
+        let mut slot = self.cache.borrow_mut();
+        let cache = match &mut *slot {
+            Some(cache) => cache,
             none => {
                 let heads = self.heads(means, within)?;
                 none.insert(Seen { heads, scratch: ScratchRepo::new(format)?, logs: BTreeMap::new() })
             }
         };
-        let of_wanted = || seen.heads.iter().filter(|(log, _)| wanted(log.key()));
+        let of_wanted = || cache.heads.iter().filter(|(log, _)| is_wanted(log.key()));
         let new: Vec<(LogName, Oid)> = of_wanted()
-            .filter(|(log, _)| !seen.logs.contains_key(log))
+            .filter(|(log, _)| !cache.logs.contains_key(log))
             .map(|(log, head)| (log.clone(), *head))
             .collect();
         if !new.is_empty() {
-            let scratch = seen.scratch.store();
+            let scratch = cache.scratch.store();
             let heads: Vec<Oid> = new.iter().map(|(_, head)| *head).collect();
             let _kept = remote::fetch(scratch, &self.reach(means, within)?, &self.url, &heads, Depth::History)?;
             for (log, head) in new {
                 let name = log.reference();
                 refs::create(scratch, &name, head)?;
-                seen.logs.insert(log, Rc::new(Logs::elsewhere(scratch, name, head)));
+                cache.logs.insert(log, Rc::new(Logs::elsewhere(scratch, name, head)));
             }
         }
-        Ok(of_wanted().filter_map(|(log, _)| seen.logs.get(log).cloned()).collect())
+        Ok(of_wanted().filter_map(|(log, _)| cache.logs.get(log).cloned()).collect())
     }
 }

@@ -32,7 +32,7 @@ pub(super) trait AnchorKind {
     fn kind(&self) -> &str;
 
     /// Returns the address without secrets.
-    fn shown(&self) -> String;
+    fn address(&self) -> String;
 
     /// Returns the default guarantee, or `None` for a time stamp.
     fn claims(&self) -> Option<Guarantee>;

@@ -7,8 +7,8 @@
 pub mod answers;
 pub mod gate;
 mod git;
-pub mod held;
 mod kind;
+pub mod missing_runs;
 pub mod operations;
 #[cfg(feature = "anchors")]
 mod program;
@@ -89,7 +89,7 @@ pub struct Means {
 
 impl Means {
     /// Creates the means from a repository's configuration and environment.
-    pub fn of(repository: &Repository) -> Self {
+    pub fn from_repository(repository: &Repository) -> Self {
         Self {
             store: repository.store.clone(),
             reach: repository.reach(),
@@ -109,7 +109,7 @@ impl Anchor {
 
     /// Returns the address without secrets.
     pub fn place(&self) -> String {
-        self.place.shown()
+        self.place.address()
     }
 
     /// Returns the maximum guarantee: as configured, else by kind.
@@ -201,7 +201,7 @@ pub fn ask_all_of_thread(anchors: &[Anchor], means: &Means, question: &ThreadQue
 }
 
 /// Formats a run or thread for a message.
-fn named(subject: &Subject) -> String {
+fn describe(subject: &Subject) -> String {
     match subject {
         Subject::Run(run) => format!("run {run}"),
         Subject::Thread(thread) => format!("thread {thread}"),
@@ -219,13 +219,13 @@ errors! {
     #[derive(Debug, thiserror::Error)] pub enum Error;
     Push(#[source] AnyError): "{0}";
     Itself(String) "anchor-itself": "{0} is this repository itself, which anchors nothing for itself";
-    Differs { run: RunId, held: Digest, ours: Digest } "anchor-differs" 3:
-        "it holds the root {} of run {run}, ours is {}; what it holds was there first" [.held.short(), .ours.short()];
+    Differs { run: RunId, stored: Digest, ours: Digest } "anchor-differs" 3:
+        "it holds the root {} of run {run}, ours is {}; what it holds was there first" [.stored.short(), .ours.short()];
     DiffersOnThread { thread: ThreadId, entries: u64 } "anchor-differs" 3:
         "it holds another entry {} of thread {thread}; what it holds was there first" [.entries.saturating_sub(1)];
-    NotKept(Subject) "s3": "what was put of {} is not there" [named(.0)];
+    NotKept(Subject) "s3": "what was put of {} is not there" [describe(.0)];
     NotLocked(Subject, String) "no-object-lock":
-        "what was put of {what} can be taken away again: {1}" [what = named(.0)];
+        "what was put of {what} can be taken away again: {1}" [what = describe(.0)];
     Unreadable { path: PathBuf, source: std::io::Error } "io": "{} could not be read" [path.display()];
     NotOurs(&'static str) "anchor-differs" 3: "what it holds in the place of the {0} is not what we write";
     Elsewhere { run: RunId, fingerprint: String } "anchor-differs" 3:
@@ -233,7 +233,7 @@ errors! {
     ThreadElsewhere { expected: u64, thread: ThreadId, entries: u64, fingerprint: String } "anchor-differs" 3:
         "what it holds in the place of {expected} entries of the thread is about {entries} entries of thread {thread} \
          of the key {fingerprint}";
-    Unsound(Subject, String) "not-intact" 3: "{what} does not verify: {1}" [what = named(.0)];
+    Unsound(Subject, String) "not-intact" 3: "{what} does not verify: {1}" [what = describe(.0)];
     TooManyKeys(usize) "s3":
         "there are more than {0} keys to be asked about: the run's writers and those in your signers";
     NoRoot "time-stamp": "the run is not sealed";

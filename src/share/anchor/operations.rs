@@ -16,8 +16,8 @@ use crate::verify::{self, Logs, Options, Seal, State, ThreadsAtHand, thread_leav
 
 use super::Means;
 use super::answers::{AnchorCheck, AnchorList, AnchorPush, AnchorShown};
-use super::held::Missed;
 use super::kind::{self, Evidence, Sealing, ThreadTip};
+use super::missing_runs::Missed;
 use super::verification::{RunsToVerify, VerifyRequest};
 
 /// An anchor to configure.
@@ -40,7 +40,7 @@ impl Repository {
         kind::settle(self, &mut settings)?;
         let lower = settings.iter().map(|(key, value)| (key.to_ascii_lowercase(), value.clone())).collect();
         let anchor = self.anchor(name, &lower)?;
-        anchor.probe(&Means::of(self))?;
+        anchor.probe(&Means::from_repository(self))?;
         self.configure(name, &settings, global)?;
         Ok(AnchorShown::added(&anchor))
     }
@@ -62,7 +62,7 @@ impl Repository {
 
     /// Lists the anchors that verify asks.
     pub fn list_anchors(&self) -> Result<AnchorList, AnyError> {
-        Ok(AnchorList::of(&self.anchors(&[])?))
+        Ok(AnchorList::from_anchors(&self.anchors(&[])?))
     }
 
     /// Publishes sealed runs and threads: the named ones or all, to the named anchors or all.
@@ -70,14 +70,14 @@ impl Repository {
     /// Stops at the first failing anchor; earlier ones keep what they got.
     pub fn push_to_anchors(&self, names: &[String]) -> Result<AnchorPush, AnyError> {
         let names = names.iter().map(|name| Target::expanded(&self.store, name)).collect::<Result<Vec<_>, _>>()?;
-        let is_anchor = |name: &String| self.config.anchors.contains_key(name);
-        let (anchors, runs): (Vec<String>, Vec<String>) = names.into_iter().partition(is_anchor);
+        let (anchors, runs): (Vec<String>, Vec<String>) =
+            names.into_iter().partition(|name| self.config.anchors.contains_key(name));
         let anchors = self.anchors(&anchors)?;
         if anchors.is_empty() {
             return Err(Error::NoAnchors.into());
         }
         let evidence = self.to_anchor(runs)?;
-        let means = Means { writer: self.log_writer()?, ..Means::of(self) };
+        let means = Means { writer: self.log_writer()?, ..Means::from_repository(self) };
         let mut answer = AnchorPush::default();
         for anchor in &anchors {
             match anchor.publish(&means, &evidence, &|subject| self.refuse_unsound(subject)) {
@@ -95,17 +95,19 @@ impl Repository {
     fn to_anchor(&self, names: Vec<String>) -> Result<Evidence, AnyError> {
         let own = own_threads(&self.store)?;
         let all = names.is_empty();
-        let is_thread = |name: &String| own.iter().any(|thread| thread.as_str() == name);
-        let (named, runs): (Vec<String>, Vec<String>) = names.into_iter().partition(is_thread);
-        let is_both = |name: &&String| {
-            RunId::parse(name).is_ok_and(|run| own_runs(&self.store).is_ok_and(|runs| runs.contains(&run)))
-        };
-        let runs: Vec<String> = runs.into_iter().chain(named.iter().filter(is_both).cloned()).collect();
+        let (thread_names, runs): (Vec<String>, Vec<String>) =
+            names.into_iter().partition(|name| own.iter().any(|thread| thread.as_str() == name));
+        // A name may be that of a run and of a thread.
+        let both = thread_names.iter().filter(|name| {
+            RunId::parse(name).is_ok_and(|run| own_runs(&self.store).is_ok_and(|known| known.contains(&run)))
+        });
+        let runs: Vec<String> = runs.into_iter().chain(both.cloned()).collect();
         let sealings = if all || !runs.is_empty() { self.sealings(&runs)? } else { Vec::new() };
-        let wanted = own.into_iter().filter(|thread| all || named.iter().any(|name| thread.as_str() == name));
+        let threads_to_push =
+            own.into_iter().filter(|thread| all || thread_names.iter().any(|name| thread.as_str() == name));
         let Some(fingerprint) = self.own_fingerprint() else { return Ok(Evidence { sealings, threads: Vec::new() }) };
         let mut threads = Vec::new();
-        for thread in wanted {
+        for thread in threads_to_push {
             match log::find(&self.store, &fingerprint, thread.clone())? {
                 Some(Indexed { last_seq, last, .. }) => {
                     let entries = last_seq.saturating_add(1);
@@ -128,8 +130,8 @@ impl Repository {
         let Some(fingerprint) = self.own_fingerprint() else { return Ok(Vec::new()) };
         let mut sealings = Vec::new();
         for run in runs {
-            let named = names.iter().any(|name| name == run.as_str());
-            if !named && !names.is_empty() {
+            let is_named = names.iter().any(|name| name == run.as_str());
+            if !is_named && !names.is_empty() {
                 continue;
             }
             let recorded = log::find(&self.store, &fingerprint, run.clone())?;
@@ -139,7 +141,7 @@ impl Repository {
                     let seal = Seal { root, entries, seal, commit };
                     sealings.push(Sealing { run, seal, fingerprint: fingerprint.clone() });
                 }
-                _ if named => return Err(Error::NotSealed(run).into()),
+                _ if is_named => return Err(Error::NotSealed(run).into()),
                 _ => {}
             }
         }
@@ -191,7 +193,7 @@ pub struct AnchorChecks<'r> {
 impl AnchorChecks<'_> {
     /// Asks about each run.
     pub fn answers(&self) -> impl Iterator<Item = Result<AnchorCheck, AnyError>> {
-        let checks = self.runs.reports().map(|report| Ok(AnchorCheck::of(report?)));
+        let checks = self.runs.reports().map(|report| Ok(AnchorCheck::from_report(report?)));
         checks.filter(|check| !self.all || !matches!(check, Ok(AnchorCheck { sealed: false, .. })))
     }
 

@@ -94,36 +94,33 @@ impl Program {
         let (seconds, most) = (within.as_secs().to_string(), limit.to_string());
         let mut fields: BTreeMap<&str, &str> = request.iter().copied().collect();
         fields.extend([("limit", most.as_str()), ("timeout", seconds.as_str())]);
-        let request = serde_json::to_string(&fields).expect("texts are valid JSON") + "\n";
+        let text = serde_json::to_string(&fields).expect("texts are valid JSON") + "\n";
         let name = self.0.last().and_then(|name| name.rsplit('/').next()).unwrap_or_default();
         let failed = |why: String| Error::Unreachable(format!("{name} {why}"));
         let room = limit * 2 + REST;
         let folder = Temporary::new().map_err(|error| failed(format!("has no folder: {error}")))?;
-        let ended = self.run(means, folder.path(), &request, within, room);
+        let ended = self.run(means, folder.path(), &text, within, room);
         let status = ended.map_err(|error| failed(format!("cannot be run: {error}")))?;
         let status = status.ok_or(Error::Late(within.as_secs()))?;
-        let written = |name: &str, most: u64| {
-            let mut text = Vec::new();
-            File::open(folder.path().join(name)).and_then(|file| file.take(most).read_to_end(&mut text)).map(|_| text)
-        };
-        let output = written("answer", room + 1).map_err(|error| failed(format!("has no answer: {error}")))?;
+        let output =
+            read_start("answer", room + 1, folder.path()).map_err(|error| failed(format!("has no answer: {error}")))?;
         if output.len() as u64 > room {
             return Err(Error::Long(limit));
         }
         if !status.success() {
-            let said = written("messages", REST).unwrap_or_default();
-            return Err(failed(format!("failed with {status}: {}", shown(&String::from_utf8_lossy(&said)))));
+            let messages = read_start("messages", REST, folder.path()).unwrap_or_default();
+            return Err(failed(format!("failed with {status}: {}", shorten(&String::from_utf8_lossy(&messages)))));
         }
         let answer: Answer = serde_json::from_slice(&output).unwrap_or_default();
         match answer.error.as_deref() {
             None => {}
             Some("late") => return Err(Error::Late(within.as_secs())),
             Some("long") => return Err(Error::Long(limit)),
-            Some("credentials") => return Err(Error::Credentials(shown(&answer.message))),
-            Some(_) => return Err(Error::Unreachable(shown(&answer.message))),
+            Some("credentials") => return Err(Error::Credentials(shorten(&answer.message))),
+            Some(_) => return Err(Error::Unreachable(shorten(&answer.message))),
         }
         let reply = Reply::read(&answer).ok_or_else(|| {
-            failed(format!("gives no answer of the right form, but: {}", shown(&String::from_utf8_lossy(&output))))
+            failed(format!("gives no answer of the right form, but: {}", shorten(&String::from_utf8_lossy(&output))))
         })?;
         match reply.status {
             300..400 => Err(Error::Redirect(reply.status)),
@@ -167,6 +164,11 @@ impl Program {
     }
 }
 
+fn read_start(name: &str, most: u64, folder: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    File::open(folder.join(name)).and_then(|file| file.take(most).read_to_end(&mut text)).map(|_| text)
+}
+
 impl Reply {
     fn read(answer: &Answer) -> Option<Self> {
         let headers = String::from_utf8_lossy(&Base64::decode_vec(&answer.headers).ok()?).into_owned();
@@ -182,7 +184,7 @@ impl Reply {
     pub(super) fn excerpt(&self) -> String {
         match std::str::from_utf8(&self.body) {
             Ok(text) if text.trim().is_empty() => "it is empty".to_owned(),
-            Ok(text) if !text.contains('\0') => shown(text),
+            Ok(text) if !text.contains('\0') => shorten(text),
             _ => {
                 let kind = self.header("content-type").unwrap_or("no type that is said");
                 line(&format!("it is {} bytes of {kind}", self.body.len()))
@@ -199,7 +201,7 @@ impl Reply {
 }
 
 /// Returns the start of a text on one line.
-pub(super) fn shown(text: &str) -> String {
+pub(super) fn shorten(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut short: String = words.chars().take(SHOWN).collect();
     if short.len() < words.len() {

@@ -75,7 +75,7 @@ impl AnchorKind for Authority {
         "rfc3161"
     }
 
-    fn shown(&self) -> String {
+    fn address(&self) -> String {
         crate::git::remote::without_password(&self.url)
     }
 
@@ -153,8 +153,7 @@ impl AnchorKind for Authority {
             publish(Place::of_run(&sealing.run), None, sealing.seal.root, &|| Ok(()))?;
         }
         for ThreadTip { thread, entries, last, .. } in &evidence.threads {
-            let sound = || unsure(&Subject::Thread(thread.clone()));
-            publish(Place::of_thread(thread), Some(*entries), *last, &sound)?;
+            publish(Place::of_thread(thread), Some(*entries), *last, &|| unsure(&Subject::Thread(thread.clone())))?;
         }
         Ok(published)
     }
@@ -208,7 +207,7 @@ impl Authority {
         // Positive, and without a leading zero.
         let mut number = nonce.as_bytes()[..8].to_vec();
         number[0] = number[0] & 0x3f | 0x40;
-        let nonce = Int::new(&number).map_err(token::Error::Der)?;
+        let encoded = Int::new(&number).map_err(token::Error::Der)?;
         let request = TimeStampReq {
             version: TspVersion::V1,
             message_imprint: MessageImprint {
@@ -216,13 +215,13 @@ impl Authority {
                 hashed_message: OctetString::new(root.as_bytes().as_slice()).map_err(token::Error::Der)?,
             },
             req_policy: None,
-            nonce: Some(nonce.clone()),
+            nonce: Some(encoded.clone()),
             cert_req: true,
             extensions: None,
         };
         let body = request.to_der().map_err(token::Error::Der)?;
-        let request = [("url", self.url.as_str()), ("body", &Base64::encode_string(&body))];
-        let reply = Program::own(self.kind(), program::RFC3161).ask(means, within, LONGEST, &request)?;
+        let fields = [("url", self.url.as_str()), ("body", &Base64::encode_string(&body))];
+        let reply = Program::own(self.kind(), program::RFC3161).ask(means, within, LONGEST, &fields)?;
         if !reply.is_success() {
             return Err(Error::Status(reply.status, reply.excerpt()).into());
         }
@@ -233,7 +232,7 @@ impl Authority {
         let token = answer.time_stamp_token.filter(|_| status <= 1).ok_or(Error::Refused(status))?;
         let bytes = token.to_der().map_err(token::Error::Der)?;
         let stamp = token::check(&bytes, &root, roots)?;
-        if stamp.nonce != Some(nonce) {
+        if stamp.nonce != Some(encoded) {
             return Err(Error::Nonce.into());
         }
         Ok(bytes)

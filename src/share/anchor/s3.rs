@@ -79,9 +79,11 @@ impl S3Place {
     pub(super) fn read(kind: &str, program: Program, settings: &mut Settings<'_>) -> Result<Self, SettingError> {
         let place = if kind == S3 { "bucket" } else { "url" };
         let mut options = vec![(place, settings.required(place)?.to_owned())];
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
         let prefix = settings.take("prefix").unwrap_or(PREFIX).to_owned();
-        if !prefix.chars().all(plain) || prefix.starts_with('/') || prefix.contains("//") {
+        if !prefix.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'))
+            || prefix.starts_with('/')
+            || prefix.contains("//")
+        {
             return Err(settings.bad("prefix", "is not made of letters, digits, `-`, `_`, `.` and `/`"));
         }
         let of_s3 = ["endpoint", "region", "profile", "credentials"].into_iter().filter(|_| kind == S3);
@@ -106,7 +108,7 @@ impl AnchorKind for S3Place {
         &self.kind
     }
 
-    fn shown(&self) -> String {
+    fn address(&self) -> String {
         let (_, place) = &self.options[0];
         if self.kind != S3 {
             return format!("{} {}", without_password(place), self.prefix);
@@ -123,7 +125,7 @@ impl AnchorKind for S3Place {
 
     fn ask(&self, means: &Means, within: Duration, question: &Question<'_>) -> Result<AnchorAnswer, AnyError> {
         let bucket = self.open(means, within);
-        let (mut held, mut answer) = (Vec::new(), AnchorAnswer::from(Answer::None(String::new())));
+        let (mut seals, mut answer) = (Vec::new(), AnchorAnswer::from(Answer::None(String::new())));
         let keys = question.keys();
         if keys.len() > MOST_KEYS {
             return Err(Error::TooManyKeys(MOST_KEYS).into());
@@ -131,7 +133,7 @@ impl AnchorKind for S3Place {
         for key in keys {
             let Some(Found { object, stored }) = self.find(&bucket, key, question.run)? else { continue };
             let Object { root, entries, seal, commit, fingerprint, .. } = object;
-            held.push(Held { key: fingerprint, seal: Seal { root, entries, seal, commit } });
+            seals.push(Held { key: fingerprint, seal: Seal { root, entries, seal, commit } });
             // The lock of a matching object does not matter for a contradicting one.
             if !question.writers.iter().any(|writer| writer == key) {
                 continue;
@@ -145,19 +147,24 @@ impl AnchorKind for S3Place {
             }
             answer.since = answer.since.max(Some(stored.at));
         }
-        Ok(AnchorAnswer { answer: Answer::Seals(held), ..answer })
+        Ok(AnchorAnswer { answer: Answer::Seals(seals), ..answer })
     }
 
     /// Returns the runs and threads with an object of a key, whatever its content.
     fn holdings(&self, means: &Means, within: Duration, key: &str) -> Result<Holdings, AnyError> {
         let folder = self.folder(key);
-        let run = |object: &String| {
-            let segment = object.strip_prefix(&folder)?.strip_suffix(".json")?.replace('!', "%");
-            RunId::decode(&segment)
-        };
         let objects = self.open(means, within).objects(&folder)?;
         let threads = objects.iter().filter_map(|object| threads::parse(&folder, object)).map(|(thread, _)| thread);
-        let (runs, threads) = (objects.iter().filter_map(run).collect(), threads.collect());
+        let (runs, threads) = (
+            objects
+                .iter()
+                .filter_map(|object| {
+                    let segment = object.strip_prefix(&folder)?.strip_suffix(".json")?.replace('!', "%");
+                    RunId::decode(&segment)
+                })
+                .collect(),
+            threads.collect(),
+        );
         Ok(Holdings { runs, threads, ..Holdings::default() })
     }
 
@@ -208,13 +215,13 @@ impl AnchorKind for S3Place {
                 found = self.find(&bucket, &sealing.fingerprint, &sealing.run)?;
                 status = "new";
             }
-            let Found { object: held, stored } = found.ok_or_else(|| Error::NotKept(subject.clone()))?;
-            let why = stored.is_loose(means.clock.now()).filter(|_| status == "new" && held == object);
+            let Found { object: existing, stored } = found.ok_or_else(|| Error::NotKept(subject.clone()))?;
+            let why = stored.is_loose(means.clock.now()).filter(|_| status == "new" && existing == object);
             if let Some(why) = why {
                 return Err(Error::NotLocked(subject, why).into());
             }
-            if held != object {
-                return Err(Error::Differs { run: sealing.run.clone(), held: held.root, ours: root }.into());
+            if existing != object {
+                return Err(Error::Differs { run: sealing.run.clone(), stored: existing.root, ours: root }.into());
             }
             published.push(Published { kind: "run", name: sealing.run.to_string(), status });
         }
@@ -267,8 +274,11 @@ fn parse_object<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Option<T> {
 fn safe(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else { return url.starts_with("https://") };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let port = |rest: &str| rest.is_empty() || rest.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
-    ["localhost", "127.0.0.1", "[::1]"].into_iter().any(|own| host.strip_prefix(own).is_some_and(port))
+    ["localhost", "127.0.0.1", "[::1]"].into_iter().any(|own| {
+        host.strip_prefix(own).is_some_and(|after| {
+            after.is_empty() || after.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok())
+        })
+    })
 }
 
 fn plural(later: usize) -> String {

@@ -26,33 +26,36 @@ pub(super) struct Settings<'a> {
 ///
 /// The program of a kind that is not built in is looked for in the folders.
 pub fn read(name: &str, settings: &BTreeMap<String, String>, folders: &[PathBuf]) -> Result<Anchor, SettingError> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.is_empty() || name == LOCAL || name.starts_with('-') || !name.chars().all(plain) {
+    if name.is_empty()
+        || name == LOCAL
+        || name.starts_with('-')
+        || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+    {
         return Err(SettingError::Name(name.to_owned()));
     }
     let values = settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-    let mut settings = Settings { name, values, stated: None };
-    let word = settings.required("type")?;
-    let stated = settings.take("guarantee").map(|word| word.parse::<Guarantee>().map_err(|()| word));
-    settings.stated =
-        stated.transpose().map_err(|_| settings.bad("guarantee", "is none of detect, external, external-immutable"))?;
-    let within = match settings.take("timeout") {
+    let mut reader = Settings { name, values, stated: None };
+    let word = reader.required("type")?;
+    let stated = reader.take("guarantee").map(|text| text.parse::<Guarantee>().map_err(|()| text));
+    reader.stated =
+        stated.transpose().map_err(|_| reader.bad("guarantee", "is none of detect, external, external-immutable"))?;
+    let within = match reader.take("timeout") {
         None => PATIENCE,
         Some(seconds) => match seconds.parse() {
             Ok(seconds @ 1..=MOST_PATIENCE) => Duration::from_secs(seconds),
-            _ => return Err(settings.bad("timeout", "is not between 1 and 600 seconds")),
+            _ => return Err(reader.bad("timeout", "is not between 1 and 600 seconds")),
         },
     };
     if kind::is_left_out(word) {
         return Err(SettingError::LeftOut { name: name.to_owned(), kind: word.to_owned(), source: LeftOut("anchors") });
     }
-    let unknown = || SettingError::Kind { name: name.to_owned(), source: NoProgram(word.to_owned()) };
-    let place = kind::read(word, &mut settings, folders)?.ok_or_else(unknown)?;
-    if let Some(key) = settings.values.keys().next() {
-        return Err(settings.bad(key, "is no setting of such an anchor"));
+    let place = kind::read(word, &mut reader, folders)?
+        .ok_or_else(|| SettingError::Kind { name: name.to_owned(), source: NoProgram(word.to_owned()) })?;
+    if let Some(key) = reader.values.keys().next() {
+        return Err(reader.bad(key, "is no setting of such an anchor"));
     }
-    let (name, stated) = (name.to_owned(), settings.stated);
-    Ok(Anchor { name, stated, within, place, gave_up: OnceCell::new() })
+    let (name, guarantee) = (name.to_owned(), reader.stated);
+    Ok(Anchor { name, stated: guarantee, within, place, gave_up: OnceCell::new() })
 }
 
 impl<'a> Settings<'a> {

@@ -5,7 +5,7 @@ use crate::repository::{Repository, Trust};
 use crate::thread::verification::{ThreadsToVerify, Which};
 use crate::verify::ThreadReport;
 
-use super::held::{self, Missed};
+use super::missing_runs::{self, Missed};
 use super::{Means, ask_all_of_thread};
 
 /// Threads to verify, and missing ones.
@@ -27,17 +27,18 @@ impl Repository {
         warn: &mut dyn FnMut(&str),
     ) -> Result<AnchoredThreads<'_>, AnyError> {
         let mut threads = self.verify_threads(which, trust, warn)?;
-        let (anchors, means) = (self.anchors(&[])?, Means::of(self));
+        let (anchors, means) = (self.anchors(&[])?, Means::from_repository(self));
         let mut missed: Vec<Missed> =
             threads.vanished.iter().map(|vanished| Missed::Deleted(vanished.sentence())).collect();
         if matches!(which, Which::All) {
             let key = self.own_fingerprint();
             let (store, key) = (&self.store, key.as_deref());
-            let holders = held::Holders { store, key, anchors: &anchors, means: &means };
-            let lost = held::look_up_threads(&holders, threads.logs())?;
+            let holders = missing_runs::Holders { store, key, anchors: &anchors, means: &means };
+            let lost = missing_runs::look_up_threads(&holders, threads.logs())?;
             // The report of a thread in our own log has this already.
-            let is_named = |one: &Missed| matches!(one, Missed::Gone { reference, .. } if threads.has(reference));
-            missed.extend(lost.into_iter().filter(|one| !is_named(one)));
+            missed.extend(
+                lost.into_iter().filter(|one| !matches!(one, Missed::Gone { reference, .. } if threads.has(reference))),
+            );
         }
         threads.ask = Box::new(move |question| ask_all_of_thread(&anchors, &means, question));
         Ok(AnchoredThreads { threads, missed })

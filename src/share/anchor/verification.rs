@@ -9,16 +9,16 @@ use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::place::{Kind, Place};
 use crate::model::proof::Proof;
-use crate::repository::shown::{self, Vanished};
+use crate::repository::remote_record::{self, Vanished};
 use crate::repository::{Repository, Trust};
 use crate::run::operate::submit;
 use crate::run::query::{Target, target};
 use crate::verify::{
-    self, AskAnchors, AtHand, Beside, Bundle, ChainReport, Gate, LocalCopies, Logs, Options, Question, Report,
-    ThreadQuestion, Witness, verify_beside, verify_proof,
+    self, AskAnchors, AtHand, Beside, Bundle, ChainReport, Gate, LocalCopies, Logs, Options, Question, Report, Witness,
+    verify_beside, verify_proof,
 };
 
-use super::held::{self, Missed};
+use super::missing_runs::{self, Missed};
 use super::{Anchor, Means, ask_all, ask_all_of_thread};
 
 /// Requirements, and the anchors to ask.
@@ -65,7 +65,7 @@ impl Repository {
         let base = request.base.map(|base| self.commit(base)).transpose()?;
         let options = Options { plan: request.plan, base, ..options };
         let anchors = self.anchors(request.anchors)?;
-        Ok(Verification { repository: self, options, anchors, means: Means::of(self) })
+        Ok(Verification { repository: self, options, anchors, means: Means::from_repository(self) })
     }
 
     /// Returns the required base.
@@ -84,43 +84,46 @@ impl<'r> Verification<'r> {
     pub fn all(self) -> Result<RunsToVerify<'r>, AnyError> {
         let logs = Logs::read(&self.repository.store)?;
         let (store, key) = (&self.repository.store, self.options.own_key.as_deref());
-        let holders = held::Holders { store, key, anchors: &self.anchors, means: &self.means };
+        let holders = missing_runs::Holders { store, key, anchors: &self.anchors, means: &self.means };
         let unreadable = Target::unreadable(store).map_err(target::Error::from)?;
-        let held = held::look_up(&holders, &logs, &unreadable)?;
-        let mut targets = held.targets;
+        let known_runs = missing_runs::look_up(&holders, &logs, &unreadable)?;
+        let mut targets = known_runs.targets;
         let mut fetched = Target::all_fetched(store).map_err(target::Error::from)?;
         fetched.extend(unreadable);
         fetched.retain(|one| targets.iter().all(|target| target.reference != one.reference));
         targets.extend(fetched);
-        let vanished = shown::vanished(store, &logs)?.into_iter();
+        let vanished = remote_record::vanished(store, &logs)?.into_iter();
         let vanished = vanished.filter(|vanished| vanished.place.kind != Kind::Thread);
         let (deleted, cautions): (Vec<_>, Vec<_>) = vanished.partition(Vanished::is_missed);
-        let deleted = deleted.iter().map(|vanished| Missed::Deleted(vanished.sentence()));
-        let missed = held.missed.into_iter().chain(deleted).collect();
+        let deleted = deleted.iter().map(|lost| Missed::Deleted(lost.sentence()));
+        let missed = known_runs.missed.into_iter().chain(deleted).collect();
         let cautions = describe_vanished(&cautions);
-        Ok(RunsToVerify { missed, cautions, ..RunsToVerify::of(self, logs, targets) })
+        Ok(RunsToVerify { missed, cautions, ..RunsToVerify::new(self, logs, targets) })
     }
 
     /// Verifies a local run.
     pub fn run(self, name: &str) -> Result<Report, AnyError> {
         let target = Target::find(&self.repository.store, name)?;
         let logs = Logs::read(&self.repository.store)?;
-        RunsToVerify::of(self, logs, Vec::new()).report(&target)
+        RunsToVerify::new(self, logs, Vec::new()).report(&target)
     }
 
     /// Selects named runs. A missing ref is reported if a log names the run.
-    pub fn named(self, names: &[String]) -> Result<RunsToVerify<'r>, AnyError> {
+    pub fn by_name(self, names: &[String]) -> Result<RunsToVerify<'r>, AnyError> {
         let mut runs = self.found_by(names, |logs, name, unknown| {
-            let fetched = || {
-                let (remote, id) = name.rsplit_once('/')?;
-                let run = RunId::parse(id).ok()?;
-                let reference = logs.fetched_place(remote, &Place::of_run(&run))?;
-                Some(Target { run, reference })
-            };
-            RunId::parse(name).map(Target::own).ok().or_else(fetched).ok_or(unknown)
+            RunId::parse(name)
+                .map(Target::own)
+                .ok()
+                .or_else(|| {
+                    let (remote, id) = name.rsplit_once('/')?;
+                    let run = RunId::parse(id).ok()?;
+                    let reference = logs.fetched_place(remote, &Place::of_run(&run))?;
+                    Some(Target { run, reference })
+                })
+                .ok_or(unknown)
         })?;
         runs.missed = runs.covered(names);
-        let vanished = shown::vanished(&runs.with.repository.store, &runs.logs)?;
+        let vanished = remote_record::vanished(&runs.with.repository.store, &runs.logs)?;
         runs.cautions = vanished.iter().filter(|vanished| runs.has(vanished)).map(Vanished::sentence).collect();
         Ok(runs)
     }
@@ -137,9 +140,11 @@ impl<'r> Verification<'r> {
     ) -> Result<RunsToVerify<'r>, AnyError> {
         let store = &self.repository.store;
         let logs = Logs::read(store)?;
-        let find = |name: &String| Target::find(store, name).or_else(|unknown| otherwise(&logs, name, unknown));
-        let targets = names.iter().map(find).collect::<Result<_, _>>()?;
-        Ok(RunsToVerify::of(self, logs, targets))
+        let targets = names
+            .iter()
+            .map(|name| Target::find(store, name).or_else(|unknown| otherwise(&logs, name, unknown)))
+            .collect::<Result<_, _>>()?;
+        Ok(RunsToVerify::new(self, logs, targets))
     }
 
     /// Asks the anchors about a run.
@@ -150,27 +155,36 @@ impl<'r> Verification<'r> {
     /// Creates a gate with these keys and anchors that rejects untrusted runs.
     pub fn open<T>(&self, pass: impl FnOnce(&Gate<'_>) -> T) -> Result<T, AnyError> {
         let logs = Logs::read(&self.repository.store)?;
-        let ask = |question: &Question<'_>| self.ask(question);
-        let at_hand = AtHand { logs: &logs, ask: &ask, bases: None };
+        let at_hand = AtHand { logs: &logs, ask: &|question| self.ask(question), bases: None };
         let (store, options) = (&self.repository.store, &self.options);
         Ok(pass(&Gate { store, at_hand: &at_hand, options, accept_untrusted: false }))
     }
 
     /// Verifies a proof with its requirements.
-    pub fn proof(&self, proof: &Proof, beside: Beside) -> Result<Report, AnyError> {
+    pub fn proof(&self, proof: &Proof, context: Beside) -> Result<Report, AnyError> {
         let logs = Logs::read(&self.repository.store)?;
-        let ask = |question: &Question<'_>| self.ask(question);
-        Ok(verify_proof(proof, beside, &self.options, &AtHand { logs: &logs, ask: &ask, bases: None }))
+        Ok(verify_proof(
+            proof,
+            context,
+            &self.options,
+            &AtHand { logs: &logs, ask: &|question| self.ask(question), bases: None },
+        ))
     }
 
-    /// Verifies a bundle, or named parts of it, and passes each report to `told`.
-    pub fn bundle(&self, bundle: &Bundle, names: &[String], told: &mut dyn FnMut(ChainReport)) -> Result<(), AnyError> {
+    /// Verifies a bundle, or named parts of it, and passes each report to `report_chain`.
+    pub fn bundle(
+        &self,
+        bundle: &Bundle,
+        names: &[String],
+        report_chain: &mut dyn FnMut(ChainReport),
+    ) -> Result<(), AnyError> {
         let witnesses = Logs::read(&self.repository.store)?;
-        let ask = |question: &Question<'_>| self.ask(question);
-        let ask_thread = |question: &ThreadQuestion<'_>| ask_all_of_thread(&self.anchors, &self.means, question);
-        let ask = AskAnchors { run: &ask, thread: &ask_thread };
+        let ask = AskAnchors {
+            run: &|question| self.ask(question),
+            thread: &|question| ask_all_of_thread(&self.anchors, &self.means, question),
+        };
         for report in bundle.verify(names, witnesses, ask, &self.options)? {
-            told(report?);
+            report_chain(report?);
         }
         Ok(())
     }
@@ -190,7 +204,7 @@ pub struct RunsToVerify<'r> {
 }
 
 impl<'r> RunsToVerify<'r> {
-    fn of(with: Verification<'r>, logs: Logs, targets: Vec<Target>) -> Self {
+    fn new(with: Verification<'r>, logs: Logs, targets: Vec<Target>) -> Self {
         let copies = RefCell::new(LocalCopies::new(&with.repository.store));
         Self { with, logs, targets, copies, missed: Vec::new(), cautions: Vec::new() }
     }
@@ -203,9 +217,9 @@ impl<'r> RunsToVerify<'r> {
     /// Returns our missing runs of which a copy was selected by name.
     fn covered(&self, names: &[String]) -> Vec<Missed> {
         let copies = names.iter().zip(&self.targets).filter(|(name, at)| *name == at.run.as_str() && !at.is_own());
-        let held = self.logs.held(None);
+        let logged_runs = self.logs.recorded_runs(None);
         let gone = copies.filter_map(|(_, copy)| {
-            let holder = format!("the log {}", held.get(&copy.run)?);
+            let holder = format!("the log {}", logged_runs.get(&copy.run)?);
             Some(Missed::Gone { reference: format::run_ref(&copy.run), holder, kind: Kind::Run })
         });
         gone.collect()
@@ -226,8 +240,7 @@ impl<'r> RunsToVerify<'r> {
     fn report(&self, target: &Target) -> Result<Report, AnyError> {
         let Verification { repository, options, .. } = &self.with;
         let store = &repository.store;
-        let ask = |question: &Question<'_>| self.with.ask(question);
-        let at_hand = AtHand { logs: &self.logs, ask: &ask, bases: None };
+        let at_hand = AtHand { logs: &self.logs, ask: &|question| self.with.ask(question), bases: None };
         match verify_beside(&mut self.copies.borrow_mut(), &at_hand, &target.run, &target.reference, options) {
             Err(gone @ verify::Error::NoSuchRun(_)) => {
                 // A similar name helps more than the name of a ref.
@@ -242,11 +255,11 @@ impl<'r> RunsToVerify<'r> {
 /// Formats what remotes lack without being missed: losses separately, and the number of runs they
 /// never showed.
 fn describe_vanished(vanished: &[Vanished]) -> Vec<String> {
-    let (lost, unpushed): (Vec<_>, Vec<_>) = vanished.iter().partition(|vanished| vanished.seen);
+    let (lost, unpushed): (Vec<_>, Vec<_>) = vanished.iter().partition(|vanished| vanished.was_shown);
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    unpushed.iter().for_each(|vanished| *counts.entry(&vanished.remote).or_default() += 1);
+    unpushed.iter().for_each(|run| *counts.entry(&run.remote).or_default() += 1);
     let lost = lost.into_iter().map(Vanished::sentence);
-    lost.chain(counts.into_iter().map(|(remote, count)| shown::unpushed(remote, count))).collect()
+    lost.chain(counts.into_iter().map(|(remote, count)| remote_record::unpushed(remote, count))).collect()
 }
 
 errors! {

@@ -129,15 +129,19 @@ fn examine(
 
 /// Returns the thread if nothing failed and its lineage is complete.
 fn sound(examined: verify::Examined, thread: &ThreadId) -> Result<Verified<ThreadSnapshot>, AnyError> {
-    let unsound = |finding: String| Unsound { thread: thread.clone(), finding };
-    let cut = || Error::Unsound(unsound("it could not be read to its beginning".to_owned()));
     let whole = examined.whole_lineage;
     match examined.proven(false) {
         Ok(sound) if whole => Ok(sound),
-        Ok(_) | Err(Unproven::Unread) => Err(cut().into()),
-        Err(Unproven::Tampered(finding)) => Err(Error::Unsound(unsound(finding)).into()),
+        Ok(_) | Err(Unproven::Unread) => {
+            Err(Error::Unsound(unsound("it could not be read to its beginning".to_owned(), thread)).into())
+        }
+        Err(Unproven::Tampered(finding)) => Err(Error::Unsound(unsound(finding, thread)).into()),
         Err(Unproven::Untrusted(finding)) => Err(Error::Untrusted(finding).into()),
     }
+}
+
+fn unsound(finding: String, thread: &ThreadId) -> Unsound {
+    Unsound { thread: thread.clone(), finding }
 }
 
 /// Returns true if a thread of the lineage was unknown to an earlier adopter, or is to this one.

@@ -35,23 +35,23 @@ pub struct Surroundings {
 /// Returns the packet of a run.
 pub fn packet(run: &VerifiedRun, around: &Surroundings, now: Moment) -> Draft {
     let view: &View = run;
-    let run = view.run.as_str();
+    let run_id = view.run.as_str();
     let done = view.state.items.indices().filter(|at| is_green(view, *at)).count();
     let all = view.state.outcomes().total;
     let base = view.state.submitted.base;
     let items: Vec<String> = ids(view, |at| is_green(view, at)).take(NAMED).collect();
     Draft {
-        objective: format!("Bring the run \"{run}\" to its end with all {all} of its items done"),
+        objective: format!("Bring the run \"{run_id}\" to its end with all {all} of its items done"),
         completed: or_none(listed(ids(view, |at| is_green(view, at)), done, |id| format!("item \"{id}\""))),
         unresolved: or_none(unresolved(view)),
         assumptions: vec![format!("the work of every item begins at the commit {base}")],
         next_action: next_action(view),
         risks: or_none(risks(view, around)),
         updated_at: now.to_string(),
-        resume_token: marker(run, now, Some(&state_mark(view))),
+        resume_token: marker(run_id, now, Some(&state_mark(view))),
         branch: None,
         commits: commits(Some(base), around),
-        run: Some(run.to_owned()),
+        run: Some(run_id.to_owned()),
         items,
         documents: around.documents.iter().take(NAMED).cloned().collect(),
     }
@@ -82,9 +82,9 @@ fn past_base(around: &Surroundings, base: &str) -> Option<String> {
     Some(format!("HEAD is {past} commit{s} past {base}, so patches may conflict with it"))
 }
 
-fn ids<'a>(view: &'a View, wanted: impl Fn(ItemIndex) -> bool + 'a) -> impl Iterator<Item = String> + 'a {
+fn ids<'a>(view: &'a View, is_included: impl Fn(ItemIndex) -> bool + 'a) -> impl Iterator<Item = String> + 'a {
     let items = view.state.graph.items().indexed();
-    items.filter(move |(at, _)| wanted(*at)).map(|(_, item)| item.id.to_string())
+    items.filter(move |(at, _)| is_included(*at)).map(|(_, item)| item.id.to_string())
 }
 
 fn listed(ids: impl Iterator<Item = String>, all: usize, say: impl Fn(String) -> String) -> Vec<String> {
@@ -115,7 +115,7 @@ fn unresolved(view: &View) -> Vec<String> {
 
 fn entry(view: &View, at: ItemIndex) -> String {
     let id = &view.state.graph.item(at).id;
-    let said = format!("item \"{id}\" is {}", standing(view, at));
+    let status = format!("item \"{id}\" is {}", standing(view, at));
     let blocked: Vec<String> =
         view.state.blocked_by(at).take(3).map(|on| format!("\"{}\"", view.state.graph.item(on).id)).collect();
     let why = match &view.state.items[at].reason {
@@ -123,9 +123,9 @@ fn entry(view: &View, at: ItemIndex) -> String {
         None if !blocked.is_empty() => Some(format!("it needs {}", blocked.join(", "))),
         None => None,
     };
-    let said = why.map_or_else(|| said.clone(), |why| format!("{said}: {why}"));
+    let text = why.map_or_else(|| status.clone(), |why| format!("{status}: {why}"));
     // A reason may quote a worker; it is omitted if it reads like an instruction.
-    if is_suspect(&said) { format!("item {} of the plan is {}", at.get() + 1, standing(view, at)) } else { said }
+    if is_suspect(&text) { format!("item {} of the plan is {}", at.get() + 1, standing(view, at)) } else { text }
 }
 
 /// Returns the command that continues the run.
@@ -144,8 +144,7 @@ fn next_action(view: &View) -> String {
             format!("Run `git handoff show {run}` and submit a new plan for {what}")
         };
     }
-    let failed = |at: &ItemIndex| state.items[*at].phase == Phase::Failed && !state.is_superseded(*at);
-    let failed = state.items.indices().find(failed);
+    let failed = state.items.indices().find(|at| state.items[*at].phase == Phase::Failed && !state.is_superseded(*at));
     match failed.filter(|_| state.is_settled()) {
         Some(at) => {
             let item = shell(&format!("{}/{}", view.run, state.graph.item(at).id));

@@ -70,31 +70,32 @@ pub fn look_up(claims: &Claims, gate: Option<&Gate<'_>>, absent: Absent, elsewhe
         return Row::not_applicable("facts", format!("n/a ({})", found.open.join("; ")));
     }
     found.holds.append(&mut found.open);
-    let (said, all) = if passes { (&found.holds, usize::MAX) } else { (&found.fails, SHOWN) };
-    let shown: Vec<String> = said.iter().take(all).cloned().collect();
-    let detail = if said.is_empty() { "nothing is named".to_owned() } else { listed(&shown, said.len(), "; ") };
+    let (statements, all) = if passes { (&found.holds, usize::MAX) } else { (&found.fails, SHOWN) };
+    let excerpt: Vec<String> = statements.iter().take(all).cloned().collect();
+    let detail =
+        if statements.is_empty() { "nothing is named".to_owned() } else { listed(&excerpt, statements.len(), "; ") };
     Row { findings: found.findings, ..Row::new("facts", passes, detail) }
 }
 
 /// Compares the branch of `HEAD`. Another one fails only if the packet's branch is here: in another
 /// clone it may have another name, or be gone.
-fn look_up_branch(store: &Store, named: &str, found: &mut Found) -> Result<(), work_tree::Error> {
+fn look_up_branch(store: &Store, branch: &str, found: &mut Found) -> Result<(), work_tree::Error> {
     let Some((_, head)) = work_tree::head(store)? else { return Ok(()) };
-    let shown = quoted(named);
+    let quoted_branch = quoted(branch);
     let Some(head) = head else {
-        found.open.push(format!("HEAD is detached, so the branch {shown} was not compared"));
+        found.open.push(format!("HEAD is detached, so the branch {quoted_branch} was not compared"));
         return Ok(());
     };
     let head = head.strip_prefix(work_tree::BRANCHES).unwrap_or(&head);
-    let place = format!("{}{named}", work_tree::BRANCHES);
-    if head == named {
-        found.holds.push(format!("HEAD is on the branch {shown}"));
+    let place = format!("{}{branch}", work_tree::BRANCHES);
+    if head == branch {
+        found.holds.push(format!("HEAD is on the branch {quoted_branch}"));
     } else if store.git().args(["show-ref", "--verify", "--quiet", &place]).succeeds()? {
-        let what = format!("HEAD is on the branch {}, not {shown}", quoted(head));
+        let what = format!("HEAD is on the branch {}, not {quoted_branch}", quoted(head));
         found.fails.push(what.clone());
         found.findings.push(Finding { rule: "F1", field: "branch".into(), what });
     } else {
-        found.open.push(format!("the branch {shown} is not here"));
+        found.open.push(format!("the branch {quoted_branch} is not here"));
     }
     Ok(())
 }
@@ -106,18 +107,17 @@ fn look_up_commits(store: &Store, commits: &[String], found: &mut Found) -> Resu
             .push(format!("{} commits are named, more than the {MOST_COMMITS} that are looked up", commits.len()));
         return Ok(());
     }
-    let is_id = |text: &str| (4..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit());
     let mut here: Vec<Oid> = Vec::new();
-    for named in commits {
+    for id in commits {
         // Only ids, because a revision like `HEAD~2` changes its meaning, and an option is
         // dangerous.
-        if !is_id(named) {
-            found.fails.push(format!("{} is no commit id", quoted(named)));
+        if !((4..=64).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_hexdigit())) {
+            found.fails.push(format!("{} is no commit id", quoted(id)));
             continue;
         }
-        match commit(store, named)? {
+        match commit(store, id)? {
             Some(oid) => here.push(oid),
-            None => found.fails.push(format!("commit {named} is not in this repository")),
+            None => found.fails.push(format!("commit {id} is not in this repository")),
         }
     }
     if here.len() == commits.len() && !here.is_empty() {
@@ -173,7 +173,7 @@ fn short(oid: Oid) -> String {
 }
 
 fn look_up_run(gate: &Gate<'_>, claims: &Claims, absent: Absent, found: &mut Found) {
-    let Some(named) = &claims.run else {
+    let Some(run_name) = &claims.run else {
         for (what, some) in [("items", claims.items.is_some()), ("documents", claims.documents.is_some())] {
             if some {
                 found.fails.push(format!("{what} are named, and no run"));
@@ -181,16 +181,16 @@ fn look_up_run(gate: &Gate<'_>, claims: &Claims, absent: Absent, found: &mut Fou
         }
         return;
     };
-    let view = match RunId::parse(named).map_err(|_| Unusable::Absent).and_then(|run| vetted(gate, &run)) {
+    let view = match RunId::parse(run_name).map_err(|_| Unusable::Absent).and_then(|run| vetted(gate, &run)) {
         Ok((view, cautions)) => {
-            found.holds.push(format!("run {} exists", quoted(named)));
+            found.holds.push(format!("run {} exists", quoted(run_name)));
             found.holds.extend(cautions.iter().map(|caution| written_out(caution)));
             view
         }
         Err(Unusable::Absent) if absent == Absent::Open => {
-            return found.open.push(format!("the run {} is not here, so nothing was checked of it", quoted(named)));
+            return found.open.push(format!("the run {} is not here, so nothing was checked of it", quoted(run_name)));
         }
-        Err(Unusable::Absent) => return found.fails.push(format!("there is no run {} here", quoted(named))),
+        Err(Unusable::Absent) => return found.fails.push(format!("there is no run {} here", quoted(run_name))),
         Err(Unusable::Said(why)) => return found.fails.push(written_out(&why)),
     };
     if let Some(items) = &claims.items {
@@ -211,20 +211,24 @@ enum Unusable {
 
 /// Verifies a run, with notes for its reader: ours, else the only fetched one.
 fn vetted(gate: &Gate<'_>, run: &RunId) -> Result<(VerifiedRun, Vec<String>), Unusable> {
-    let said = |error: &dyn std::error::Error| Unusable::Said(error.to_string());
-    let reference = find(gate.store, run).map_err(|error| said(&error))?;
-    let several = |places: &[String]| {
-        let places: Vec<&str> = places.iter().filter_map(|name| remote(name)).collect();
-        Unusable::Said(format!("there are different runs {:?} from {}", run.as_str(), places.join(" and ")))
-    };
+    let reference = find(gate.store, run).map_err(|error| unusable(&error))?;
     let reference = match reference.as_slice() {
         [] => return Err(Unusable::Absent),
         [reference] => reference,
-        places => return Err(several(places)),
+        places => return Err(several(places, run)),
     };
-    let admitted = gate.admit_whole(run, reference).map_err(|error| said(&error))?;
-    let view = VerifiedRun::read(gate.store, &admitted).map_err(|error| said(&error))?;
+    let admitted = gate.admit_whole(run, reference).map_err(|error| unusable(&error))?;
+    let view = VerifiedRun::read(gate.store, &admitted).map_err(|error| unusable(&error))?;
     Ok((view, admitted.cautions.clone()))
+}
+
+fn several(places: &[String], run: &RunId) -> Unusable {
+    let places: Vec<&str> = places.iter().filter_map(|name| remote(name)).collect();
+    Unusable::Said(format!("there are different runs {:?} from {}", run.as_str(), places.join(" and ")))
+}
+
+fn unusable(error: &dyn std::error::Error) -> Unusable {
+    Unusable::Said(error.to_string())
 }
 
 /// Finds the ref of a run: our own, else the fetched one that includes all others, else all of
@@ -252,18 +256,21 @@ fn look_up_items(view: &View, items: &BTreeMap<String, String>, found: &mut Foun
     let before = found.fails.len();
     let known: BTreeMap<&str, ItemIndex> =
         view.state.graph.items().indexed().map(|(at, item)| (item.id.as_str(), at)).collect();
-    for (id, said) in items {
+    for (id, claimed) in items {
         match known.get(id.as_str()).map(|at| view.state.status(*at)) {
-            Some(status) if status == said => {}
-            Some(status) => found.fails.push(format!("item {} is {status}, not {}", quoted(id), quoted(said))),
+            Some(status) if status == claimed => {}
+            Some(status) => found.fails.push(format!("item {} is {status}, not {}", quoted(id), quoted(claimed))),
             None => found.fails.push(format!("the run has no item {}", quoted(id))),
         }
     }
     if found.fails.len() == before {
         let done = items.values().all(|status| status == "done");
         let s = if items.len() == 1 { " is" } else { "s are" };
-        let is_red = |id: &&String| known.get(id.as_str()).is_some_and(|at| view.state.items[*at].red);
-        let red = match items.keys().filter(is_red).count() {
+        let red = match items
+            .keys()
+            .filter(|id| known.get(id.as_str()).is_some_and(|at| view.state.items[*at].red))
+            .count()
+        {
             0 => String::new(),
             red => format!(", {red} of them red"),
         };
@@ -273,15 +280,15 @@ fn look_up_items(view: &View, items: &BTreeMap<String, String>, found: &mut Foun
 
 fn look_up_document(view: &View, name: &str, digest: Option<&str>, found: &mut Found) {
     let latest = FilePath::parse_document(name).ok();
-    let Some(latest) = latest.and_then(|name| view.state.documents.latest(&name)) else {
+    let Some(latest) = latest.and_then(|document| view.state.documents.latest(&document)) else {
         return found.fails.push(format!("the run has no document {}", quoted(name)));
     };
     let actual = latest.product.sha256;
     match digest {
         None => found.holds.push(format!("document {} exists", quoted(name))),
-        Some(said) if actual.to_string() == said || actual.hex() == said => {
+        Some(claimed) if actual.to_string() == claimed || actual.hex() == claimed => {
             found.holds.push(format!("document {} has that hash", quoted(name)));
         }
-        Some(said) => found.fails.push(format!("document {} is {actual}, not {}", quoted(name), quoted(said))),
+        Some(claimed) => found.fails.push(format!("document {} is {actual}, not {}", quoted(name), quoted(claimed))),
     }
 }

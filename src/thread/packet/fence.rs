@@ -65,9 +65,9 @@ pub(super) fn own_words(packet: &Packet) -> Packet {
     let mut own = packet.clone();
     let Packet { objective, next_action, completed, unresolved, assumptions, risks, faults, .. } = &mut own;
     for (field, text) in [("objective", objective), ("next_action", next_action)] {
-        let said = text.take();
-        *text = said.as_deref().map(outside).filter(|text| !text.trim().is_empty());
-        if said.is_some() && text.is_none() {
+        let original = text.take();
+        *text = original.as_deref().map(outside).filter(|rest| !rest.trim().is_empty());
+        if original.is_some() && text.is_none() {
             faults.push(only_quoted(field));
         }
     }
@@ -119,12 +119,16 @@ fn blocks(text: &str) -> Vec<Block> {
     let (lines, joined) = (with_ends(text, b'\n'), with_ends(text, b' '));
     let mut blocks = parsed(&lines);
     // A reader that sees one more or fewer fences would take the following text for the opposite.
-    let places = |blocks: &[Block]| blocks.iter().map(|block| block.whole.clone()).collect::<Vec<_>>();
-    let is_read_otherwise = || lines != joined && places(&parsed(&joined)) != places(&blocks);
-    if blocks.iter().any(|block| holds_fence(&lines, block)) || is_read_otherwise() {
+    if blocks.iter().any(|block| holds_fence(&lines, block))
+        || (lines != joined && whole_ranges(&parsed(&joined)) != whole_ranges(&blocks))
+    {
         blocks.iter_mut().for_each(|block| block.closed = false);
     }
     blocks
+}
+
+fn whole_ranges(blocks: &[Block]) -> Vec<Range<usize>> {
+    blocks.iter().map(|block| block.whole.clone()).collect::<Vec<_>>()
 }
 
 /// Returns the maximum nesting of lists and quotations: an inner one is indented further than its

@@ -16,7 +16,6 @@ const AHEAD: u64 = 5 * 60;
 /// Checks the time of a packet.
 pub(super) fn row(updated_at: Option<&str>, terms: &Terms) -> Row {
     let limit = terms.max_age.exact();
-    let failed = |detail: String| Row::new("freshness", false, detail);
     let Some(text) = updated_at else {
         return failed(format!("no usable updated_at, so its age is unknown (limit {limit})"));
     };
@@ -35,11 +34,15 @@ pub(super) fn row(updated_at: Option<&str>, terms: &Terms) -> Row {
     }
     if age.unsigned_abs() > terms.max_age.millis() {
         let same = seconds.to_string() == terms.max_age.to_string();
-        let shown = if same { seconds.exact() } else { seconds.to_string() };
-        let shown = if shown == limit { format!("just over {shown}") } else { shown };
-        return failed(format!("updated {shown} ago (exceeds {limit} limit)"));
+        let written_age = if same { seconds.exact() } else { seconds.to_string() };
+        let age_text = if written_age == limit { format!("just over {written_age}") } else { written_age };
+        return failed(format!("updated {age_text} ago (exceeds {limit} limit)"));
     }
     Row::new("freshness", true, format!("updated {seconds} ago (within {limit} limit)"))
+}
+
+fn failed(detail: String) -> Row {
+    Row::new("freshness", false, detail)
 }
 
 /// Parses an RFC 3339 time with a zone.

@@ -219,7 +219,6 @@ pub fn rule_name(id: &str) -> &'static str {
 }
 
 fn without_packet(unusable: &Unusable) -> Vec<Row> {
-    let failed = |name, detail: &str| Row::new(name, false, detail);
     let untrusted = if unusable.passages.is_empty() {
         Row::not_applicable("untrusted_content", "n/a (there is no text to look through)")
     } else {
@@ -233,4 +232,8 @@ fn without_packet(unusable: &Unusable) -> Vec<Row> {
         untrusted,
         no_facts(),
     ]
+}
+
+fn failed(name: &'static str, detail: &str) -> Row {
+    Row::new(name, false, detail)
 }

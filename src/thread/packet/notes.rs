@@ -99,8 +99,7 @@ fn of_note(text: &str) -> Result<Packet, Unusable> {
 
 /// Returns true if a line begins with the name of a field and a colon.
 fn is_yaml(text: &str) -> bool {
-    let is_key = |(key, _): (&str, &str)| FIELDS.contains(&key);
-    text.lines().any(|line| line.split_once(':').is_some_and(is_key))
+    text.lines().any(|line| line.split_once(':').is_some_and(|(key, _)| FIELDS.contains(&key)))
 }
 
 /// Returns a section as a text to check, without the block that holds the packet.

@@ -11,10 +11,10 @@ pub fn quoted(text: &str) -> String {
     // Truncated generously first, because searching a long text for credentials is expensive.
     let near: String = text.chars().take(4 * LONGEST).collect();
     let clean = credential::redact(&near);
-    let mut shown: String = clean.chars().take(LONGEST).collect();
+    let mut excerpt: String = clean.chars().take(LONGEST).collect();
     if clean.chars().count() > LONGEST || near.len() < text.len() {
-        shown.push('…');
+        excerpt.push('…');
     }
-    let marked = shown.replace('\\', "\\\\").replace('"', "\\\"");
+    let marked = excerpt.replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{}\"", written_out(&marked))
 }

@@ -73,9 +73,14 @@ fn without_packet(has_orders: bool, terms: &Terms) -> Vec<String> {
 /// ids from it.
 fn confirm(packet: &Packet, terms: &Terms) -> String {
     let mut commands = vec!["git status --short --branch".to_owned()];
-    let is_id = |text: &&String| (4..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit());
     let written = packet.updated_at.as_deref().and_then(|text| freshness::parse(text).ok());
-    if let Some(commit) = packet.claims.commits.iter().flatten().rfind(is_id) {
+    if let Some(commit) = packet
+        .claims
+        .commits
+        .iter()
+        .flatten()
+        .rfind(|text| (4..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit()))
+    {
         commands.push(format!("git log --oneline {commit}..HEAD"));
         commands.push(format!("git diff --stat {commit}"));
     } else if let Some(written) = written.filter(|written| *written < terms.now) {
@@ -98,9 +103,10 @@ fn confirm(packet: &Packet, terms: &Terms) -> String {
 
 /// Returns the step that completes the remaining fields.
 fn complete(packet: &Packet) -> Option<String> {
-    let covered = |field: &str, what: &str| COVERED.contains(&field) && what.starts_with("is ");
     let mut fields: Vec<String> = Vec::new();
-    for fault in packet.faults.iter().filter(|fault| !covered(&fault.field, &fault.what)) {
+    for fault in
+        packet.faults.iter().filter(|fault| !(COVERED.contains(&fault.field.as_str()) && fault.what.starts_with("is ")))
+    {
         let field =
             if fault.field.is_empty() { "the packet".to_owned() } else { format!("`{}`", written_out(&fault.field)) };
         if !fields.contains(&field) && fields.len() < 12 {

@@ -21,8 +21,8 @@ pub(super) fn row(packet: &Packet, next_action: Option<&str>, objective: Option<
     findings.extend(packet.next_action.as_deref().and_then(vague::next_action));
     findings.extend(contradiction::findings(packet, next_action));
     findings.extend(sense::findings(packet, next_action));
-    if let (Some(wanted), Some(objective)) = (objective, packet.objective.as_deref()) {
-        findings.extend(objective::finding(objective, wanted));
+    if let (Some(expected), Some(objective)) = (objective, packet.objective.as_deref()) {
+        findings.extend(objective::finding(objective, expected));
     }
     let subjects = unconfirmed(packet, &findings);
     if subjects.is_empty() {
@@ -35,8 +35,9 @@ pub(super) fn row(packet: &Packet, next_action: Option<&str>, objective: Option<
     let subjects = subjects.join(" and ");
     let mut detail = format!("{subjects} could not be confirmed");
     if !findings.is_empty() {
-        let shown = findings.iter().take(SHOWN).map(|f| format!("{} {}: {}", f.rule, super::rule_name(f.rule), f.what));
-        detail = format!("{detail} — {}", listed(&shown.collect::<Vec<_>>(), findings.len(), "; "));
+        let first_findings =
+            findings.iter().take(SHOWN).map(|f| format!("{} {}: {}", f.rule, super::rule_name(f.rule), f.what));
+        detail = format!("{detail} — {}", listed(&first_findings.collect::<Vec<_>>(), findings.len(), "; "));
     }
     Row { findings, ..Row::new("replay", false, detail) }
 }

@@ -13,21 +13,21 @@ pub(super) fn row(packet: &Packet) -> Row {
     let mut detail = if packet.faults.is_empty() {
         "all required fields present and non-empty".to_owned()
     } else {
-        let shown = packet.faults.iter().take(SHOWN).map(|fault| {
+        let faults = packet.faults.iter().take(SHOWN).map(|fault| {
             if fault.field.is_empty() {
                 written_out(&fault.what)
             } else {
                 format!("{} {}", written_out(&fault.field), written_out(&fault.what))
             }
         });
-        listed(&shown.collect::<Vec<_>>(), packet.faults.len(), "; ")
+        listed(&faults.collect::<Vec<_>>(), packet.faults.len(), "; ")
     };
     if let Some(source) = source(packet) {
         detail = format!("{detail} (read from {source})");
     }
     if !packet.unknown.is_empty() {
-        let shown = packet.unknown.iter().take(SHOWN).map(|field| quoted(field)).collect::<Vec<_>>();
-        detail = format!("{detail} (unknown fields: {})", listed(&shown, packet.unknown.len(), ", "));
+        let fields = packet.unknown.iter().take(SHOWN).map(|field| quoted(field)).collect::<Vec<_>>();
+        detail = format!("{detail} (unknown fields: {})", listed(&fields, packet.unknown.len(), ", "));
     }
     Row::new("schema", packet.faults.is_empty(), detail)
 }
@@ -47,8 +47,8 @@ fn source(packet: &Packet) -> Option<String> {
 }
 
 /// Joins the displayed ones of several things.
-pub(super) fn listed(shown: &[String], all: usize, between: &str) -> String {
-    let more = all.saturating_sub(shown.len());
-    let shown = shown.join(between);
-    if more == 0 { shown } else { format!("{shown}{between}and {more} more") }
+pub(super) fn listed(items: &[String], all: usize, between: &str) -> String {
+    let more = all.saturating_sub(items.len());
+    let text = items.join(between);
+    if more == 0 { text } else { format!("{text}{between}and {more} more") }
 }

@@ -18,7 +18,6 @@ const SHORTEST_SECRET: usize = 8;
 
 /// Checks the marker of a packet.
 pub(super) fn row(packet: &Packet, terms: &Terms) -> Row {
-    let failed = |detail: String| Row::new("resume_token", false, detail);
     let Some(token) = packet.resume_token.as_deref() else {
         let empty = packet.faults.iter().any(|fault| fault.field == "resume_token" && fault.what == "is empty");
         let missing = packet.faults.iter().any(|fault| fault.field == "resume_token" && fault.what == "is missing");
@@ -49,6 +48,10 @@ pub(super) fn row(packet: &Packet, terms: &Terms) -> Row {
     Row::new("resume_token", true, format!("{token} — valid plain handoff continuity ID"))
 }
 
+fn failed(detail: String) -> Row {
+    Row::new("resume_token", false, detail)
+}
+
 /// Returns the token of a packet if it is a plain marker and may be recorded.
 pub fn plain(packet: &Packet) -> Option<&str> {
     packet.resume_token.as_deref().filter(|token| credential_shape(token).is_none() && malformed(token).is_none())
@@ -60,9 +63,10 @@ pub(super) fn offer(packet: &Packet, terms: &Terms) -> String {
     let words = super::words::clauses(objective).into_iter().flatten();
     let name: Vec<String> = words.filter(super::words::Word::carries).map(|word| word.text).take(3).collect();
     let name = name.join(" ");
-    let used = |marker: &String| packet.resume_token.as_ref() == Some(marker) || terms.consumed.contains(marker);
     let numbered = (2u64..).map(|number| marker(&name, terms.now, Some(&number.to_string())));
-    let offered = std::iter::once(marker(&name, terms.now, None)).chain(numbered).find(|marker| !used(marker));
+    let offered = std::iter::once(marker(&name, terms.now, None))
+        .chain(numbered)
+        .find(|marker| !(packet.resume_token.as_ref() == Some(marker) || terms.consumed.contains(marker)));
     offered.expect("there are more numbers than used tokens")
 }
 
@@ -81,8 +85,10 @@ fn malformed(token: &str) -> Option<&'static str> {
 /// Returns the kind of credential that a token looks like.
 fn credential_shape(token: &str) -> Option<&'static str> {
     static SHAPES: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
-        let compiled = |(name, pattern)| (name, Regex::new(pattern).expect("a test compiles every pattern"));
-        CREDENTIALS.pairs("shapes").map(compiled).collect()
+        CREDENTIALS
+            .pairs("shapes")
+            .map(|(name, pattern)| (name, Regex::new(pattern).expect("a test compiles every pattern")))
+            .collect()
     });
     if let Some((_, name)) = credential::find(token.as_bytes()).into_iter().next() {
         return Some(name);

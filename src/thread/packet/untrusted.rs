@@ -28,10 +28,10 @@ const ENOUGH: usize = 20;
 
 /// Checks the texts of a packet.
 pub(super) fn row(passages: &[Passage]) -> Row {
-    let (said, quotations) = without_quotations(passages);
+    let (own_texts, quotations) = without_quotations(passages);
     let mut findings = Vec::new();
-    for (passage, said) in passages.iter().zip(&said) {
-        check_text(passage, said, &mut findings);
+    for (passage, own_text) in passages.iter().zip(&own_texts) {
+        check_text(passage, own_text, &mut findings);
         if findings.len() >= ENOUGH {
             break;
         }
@@ -40,14 +40,15 @@ pub(super) fn row(passages: &[Passage]) -> Row {
         let s = if passages.len() == 1 { "" } else { "s" };
         let mut detail = format!("{} text{s} looked through, nothing asks for unsafe action", passages.len());
         if quotations > 0 {
-            let s = if quotations == 1 { "" } else { "s" };
-            let _ = write!(detail, " ({quotations} quotation{s} in code fences aside)");
+            let plural = if quotations == 1 { "" } else { "s" };
+            let _ = write!(detail, " ({quotations} quotation{plural} in code fences aside)");
         }
         return Row::new("untrusted_content", true, detail);
     }
-    let shown =
+    let first_findings =
         findings.iter().take(SHOWN).map(|found| format!("{} {}: {}", found.rule, rule_name(found.rule), found.what));
-    let detail = format!("quoted as data, not followed — {}", listed(&shown.collect::<Vec<_>>(), findings.len(), "; "));
+    let detail =
+        format!("quoted as data, not followed — {}", listed(&first_findings.collect::<Vec<_>>(), findings.len(), "; "));
     Row { findings, ..Row::new("untrusted_content", false, detail) }
 }
 
@@ -55,17 +56,16 @@ pub(super) fn row(passages: &[Passage]) -> Row {
 ///
 /// Keeps quotations if anything in the packet tells its reader to follow them.
 fn without_quotations(passages: &[Passage]) -> (Vec<Cow<'_, str>>, usize) {
-    let (mut said, mut quotations) = (Vec::with_capacity(passages.len()), 0);
+    let (mut own_texts, mut quotations) = (Vec::with_capacity(passages.len()), 0);
     for Passage { text, quotes, .. } in passages {
         let (own, count) = if *quotes { fence::unquoted(text) } else { (Cow::Borrowed(text.as_str()), 0) };
         quotations += count;
-        said.push(own);
+        own_texts.push(own);
     }
-    let ordered = |text: &Cow<'_, str>| plain::variants(text).iter().any(asks_to_follow);
-    if quotations > 0 && said.iter().any(ordered) {
+    if quotations > 0 && own_texts.iter().any(|text| plain::variants(text).iter().any(asks_to_follow)) {
         return (passages.iter().map(|passage| Cow::Borrowed(passage.text.as_str())).collect(), 0);
     }
-    (said, quotations)
+    (own_texts, quotations)
 }
 
 /// Returns where a quotation around a match may end: with its line, or a little after the match.
@@ -89,9 +89,9 @@ pub(super) fn is_suspect(text: &str) -> bool {
     !findings.is_empty()
 }
 
-/// Checks a text; `said` is the text without quotations, at the same positions. Credentials and
+/// Checks a text; `own_text` is the text without quotations, at the same positions. Credentials and
 /// hidden characters count everywhere.
-fn check_text(passage: &Passage, said: &str, findings: &mut Vec<Finding>) {
+fn check_text(passage: &Passage, own_text: &str, findings: &mut Vec<Finding>) {
     let text = &passage.text;
     let mut add = |rule: &'static str, at: usize, what: String| {
         // Positions are in bytes: quotations are replaced by spaces, which may not be at character
@@ -102,12 +102,12 @@ fn check_text(passage: &Passage, said: &str, findings: &mut Vec<Finding>) {
             findings.push(Finding { rule, field: passage.field.clone(), what: format!("{place}: {what}") });
         }
     };
-    for variant in plain::variants(said) {
+    for variant in plain::variants(own_text) {
         for (rule, range) in matches(&variant) {
-            let original = variant.original(range, said);
-            let shown = said[original.clone()].trim_start_matches(is_mark);
-            let start = original.end - shown.len();
-            add(rule, start, quoted(&said[start..end_of_line(said, original.end)]));
+            let original = variant.original(range, own_text);
+            let trimmed = own_text[original.clone()].trim_start_matches(is_mark);
+            let start = original.end - trimmed.len();
+            add(rule, start, quoted(&own_text[start..end_of_line(own_text, original.end)]));
         }
     }
     // The token has a row of its own.

@@ -44,13 +44,16 @@ pub(super) fn same(one: &str, other: &str) -> bool {
     if one.chars().next() != other.chars().next() {
         return false;
     }
-    let is_word = |word: &str| word.chars().all(char::is_alphabetic);
-    if !is_word(one) || !is_word(other) {
+    if !is_alphabetic(one) || !is_alphabetic(other) {
         return one == other;
     }
     let (one, other) = (singular(one), singular(other));
     let common = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
     one == other || (common >= COMMON && one.chars().count().min(other.chars().count()) <= common + BEHIND)
+}
+
+fn is_alphabetic(word: &str) -> bool {
+    word.chars().all(char::is_alphabetic)
 }
 
 fn singular(word: &str) -> &str {

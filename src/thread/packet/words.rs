@@ -81,10 +81,12 @@ pub(super) fn clauses(text: &str) -> Vec<Vec<Word>> {
 
 /// Returns true if nearly every word is capitalised, so that capitals mean nothing.
 fn shouts(clauses: &[Vec<Word>]) -> bool {
-    let plain = |word: &&Word| matches!(word.kind, Kind::Plain | Kind::Name) && word.text.len() > 3;
-    let words: Vec<&Word> = clauses.iter().flatten().filter(plain).collect();
-    let capital = |word: &&&Word| word.text.starts_with(char::is_uppercase);
-    words.len() > 1 && words.iter().filter(capital).count() == words.len()
+    let words: Vec<&Word> = clauses
+        .iter()
+        .flatten()
+        .filter(|word| matches!(word.kind, Kind::Plain | Kind::Name) && word.text.len() > 3)
+        .collect();
+    words.len() > 1 && words.iter().filter(|word| word.text.starts_with(char::is_uppercase)).count() == words.len()
 }
 
 struct Splitter {
@@ -114,11 +116,7 @@ impl Splitter {
                 rest = &rest[first.len_utf8()..];
                 continue;
             }
-            let ends = |c: char| {
-                c.is_whitespace()
-                    || matches!(c, '`' | '"' | '\u{201c}' | '\u{201d}' | '—' | '→' | '(' | ')' | '[' | ']')
-            };
-            let end = rest.char_indices().skip(1).find(|(_, c)| ends(*c)).map_or(rest.len(), |(at, _)| at);
+            let end = rest.char_indices().skip(1).find(|(_, c)| ends_chunk(*c)).map_or(rest.len(), |(at, _)| at);
             self.chunk(&rest[..end]);
             rest = &rest[end..];
         }
@@ -136,8 +134,7 @@ impl Splitter {
             Some(kind) => self.push(Word::new(bare, kind)),
             None => self.plain(bare),
         }
-        let mark = |c: char| matches!(c, '.' | ';' | ':' | '!' | '?' | ',');
-        if chunk.len() > bare.len() && chunk.ends_with(mark) {
+        if chunk.len() > bare.len() && chunk.ends_with(['.', ';', ':', '!', '?', ',']) {
             self.break_clause();
             self.after_mark = !chunk.ends_with(',');
         }
@@ -189,6 +186,10 @@ impl Splitter {
     }
 }
 
+fn ends_chunk(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '`' | '"' | '\u{201c}' | '\u{201d}' | '—' | '→' | '(' | ')' | '[' | ']')
+}
+
 fn first_is_and(clause: Option<&Vec<Word>>) -> bool {
     clause.and_then(|clause| clause.last()).is_some_and(|word| word.form == "and")
 }
@@ -214,8 +215,8 @@ fn enclosed(text: &str) -> Option<&str> {
     let inner = &text[open.len_utf8()..];
     let end = inner.find(close)?;
     let after = inner[end + close.len_utf8()..].chars().next();
-    let apart = open != '\'' || after.is_none_or(|c| !c.is_alphanumeric());
-    (apart && !inner[..end].trim().is_empty()).then_some(&inner[..end])
+    let is_separate = open != '\'' || after.is_none_or(|c| !c.is_alphanumeric());
+    (is_separate && !inner[..end].trim().is_empty()).then_some(&inner[..end])
 }
 
 fn is_ideograph(c: char) -> bool {
@@ -226,9 +227,15 @@ fn is_ideograph(c: char) -> bool {
 fn kind_of(text: &str) -> Option<Kind> {
     static FORMS: LazyLock<Vec<(Kind, Regex)>> = LazyLock::new(|| {
         let sections = [(Kind::Path, "path"), (Kind::Number, "number"), (Kind::Identifier, "identifier")];
-        let form = |pattern: &&str| Regex::new(pattern).expect("a test compiles every pattern");
-        let forms = |(kind, section)| NAMES.section(section).iter().map(move |pattern| (kind, form(pattern)));
-        sections.into_iter().flat_map(forms).collect()
+        sections
+            .into_iter()
+            .flat_map(|(kind, section)| {
+                NAMES
+                    .section(section)
+                    .iter()
+                    .map(move |pattern| (kind, Regex::new(pattern).expect("a test compiles every pattern")))
+            })
+            .collect()
     });
     if ["e.g", "i.e", "etc", "a.k.a"].contains(&text.to_lowercase().as_str()) || is_abbreviated(text) {
         return None;

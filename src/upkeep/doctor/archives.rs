@@ -20,7 +20,7 @@ use super::{Finding, Patient};
 type Said = BTreeMap<String, (String, Oid)>;
 
 pub(super) fn examine(patient: &Patient<'_>) -> Result<Vec<Finding>, AnyError> {
-    let (mut findings, mut said) = (Vec::new(), Said::new());
+    let (mut findings, mut known_heads) = (Vec::new(), Said::new());
     for (reference, tip) in refs::list(patient.store, REFS)? {
         let Some(archive) = Place::of_ref(&reference).filter(|place| place.kind == Kind::Archive) else { continue };
         let Some(name) = LogName::parse(&archive.name) else { continue };
@@ -31,7 +31,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Result<Vec<Finding>, AnyError> {
             findings.push(Finding::problem("archive-unsound", message).hint(look()));
             continue;
         }
-        for message in differences(patient, &reference, tip, &mut said)? {
+        for message in differences(patient, &reference, tip, &mut known_heads)? {
             findings.push(Finding::problem("archive-differs", message).hint(look()));
         }
     }
@@ -40,23 +40,29 @@ pub(super) fn examine(patient: &Patient<'_>) -> Result<Vec<Finding>, AnyError> {
 
 /// Reports the runs of a valid archive that differ from their own ref, or from an archive of the
 /// same folder that was checked before.
-fn differences(patient: &Patient<'_>, reference: &str, tip: Oid, said: &mut Said) -> Result<Vec<String>, AnyError> {
+fn differences(
+    patient: &Patient<'_>,
+    reference: &str,
+    tip: Oid,
+    known_heads: &mut Said,
+) -> Result<Vec<String>, AnyError> {
     let store = patient.store;
     let (Some(folder), Ok(contents)) = (archives::folder_of(reference), archives::contents(store, tip)) else {
         return Ok(Vec::new());
     };
     let mut messages = Vec::new();
-    for (run, held) in contents.iter() {
+    for (run, archived) in contents.iter() {
         let own = Place::of_run(run).below(&folder);
-        if !said.contains_key(&own) {
+        if !known_heads.contains_key(&own) {
             let there = refs::read_stored(store, &own)?;
-            said.extend(there.map(|there| (own.clone(), (own.clone(), there))));
+            known_heads.extend(there.map(|there| (own.clone(), (own.clone(), there))));
         }
-        let (other, there) = said.entry(own).or_insert_with(|| (reference.to_owned(), held.commit));
+        let (other, there) = known_heads.entry(own).or_insert_with(|| (reference.to_owned(), archived.commit));
         // Archived runs are sealed: a ref may be at an earlier entry, but not beyond.
-        if !history::goes_on(store, *there, held.commit) {
+        if !history::goes_on(store, *there, archived.commit) {
             let run = run.as_str();
-            messages.push(format!("{reference} holds {} of the run {run:?}, and {other} is at {there}", held.commit));
+            messages
+                .push(format!("{reference} holds {} of the run {run:?}, and {other} is at {there}", archived.commit));
         }
     }
     Ok(messages)

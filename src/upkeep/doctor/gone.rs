@@ -11,7 +11,7 @@ use crate::model::format::{self, REFS};
 use crate::model::hints;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::Place;
-use crate::repository::shown::{self, Vanished};
+use crate::repository::remote_record::{self, Vanished};
 use crate::verify::Logs;
 use crate::verify::deleted;
 
@@ -20,16 +20,16 @@ use super::{Finding, Patient};
 pub(super) fn examine(patient: &Patient<'_>) -> Result<Vec<Finding>, AnyError> {
     let logs = Logs::read(patient.store)?;
     let mut findings = Vec::new();
-    for (run, log) in logs.held(None) {
+    for (run, log) in logs.recorded_runs(None) {
         findings.extend(of_run(patient, &logs, &run, &log)?);
     }
     for (thread, (entries, log)) in logs.own_threads() {
         findings.extend(of_thread(patient, &thread, entries, &log)?);
     }
-    for found in shown::vanished_by_remote(patient.store, &logs) {
+    for found in remote_record::vanished_by_remote(patient.store, &logs) {
         match found {
             Ok(some) => findings.extend(of_remote(&some)),
-            Err(shown::Error::Ref(error)) => return Err(error.into()),
+            Err(remote_record::Error::Ref(error)) => return Err(error.into()),
             Err(error) => findings.push(unknown(&error)),
         }
     }
@@ -37,7 +37,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Result<Vec<Finding>, AnyError> {
 }
 
 /// Reports an unreadable record of a remote.
-fn unknown(error: &shown::Error) -> Finding {
+fn unknown(error: &remote_record::Error) -> Finding {
     let finding = Finding::problem("remote-record", in_words(error));
     match error.path() {
         Some(path) => finding.hint(hints::forget_seen(path.display())),
@@ -47,10 +47,10 @@ fn unknown(error: &shown::Error) -> Finding {
 
 /// Reports what a remote lacks: each loss separately, and the number of those never seen there.
 fn of_remote(all: &[Vanished]) -> Vec<Finding> {
-    let (lost, unpushed): (Vec<_>, Vec<_>) = all.iter().partition(|vanished| vanished.seen);
+    let (lost, unpushed): (Vec<_>, Vec<_>) = all.iter().partition(|vanished| vanished.was_shown);
     let mut findings: Vec<Finding> = lost.into_iter().map(vanished).collect();
     if let Some(first) = unpushed.first() {
-        let text = shown::unpushed(&first.remote, unpushed.len());
+        let text = remote_record::unpushed(&first.remote, unpushed.len());
         findings.push(Finding::note("vanished", text).hint(hints::ask_for_it()));
     }
     findings
@@ -60,8 +60,10 @@ fn of_remote(all: &[Vanished]) -> Vec<Finding> {
 /// here.
 fn vanished(vanished: &Vanished) -> Finding {
     let finding = if vanished.is_missed() { Finding::problem } else { Finding::note };
-    let hint = match &vanished.kept {
-        Some(kept) if vanished.seen => hints::hand_back(&vanished.remote, kept, vanished.place.below(REFS)),
+    let hint = match &vanished.local_copy {
+        Some(local_copy) if vanished.was_shown => {
+            hints::hand_back(&vanished.remote, local_copy, vanished.place.below(REFS))
+        }
         _ => hints::ask_for_it(),
     };
     finding("vanished", vanished.sentence()).hint(hint)
@@ -94,9 +96,10 @@ fn of_run(patient: &Patient<'_>, logs: &Logs, run: &RunId, log: &str) -> Result<
 /// Returns the commit of an entry, whether a ref keeps it or not.
 fn commit_of(store: &Store, hash: Digest) -> Option<Oid> {
     let repository = store.local();
-    let is_commit = |oid: &Oid| repository.find_header(oid.0).is_ok_and(|header| header.kind().is_commit());
-    let is_entry = |oid: &Oid| is_commit(oid) && chain::decode(store, *oid).is_ok_and(|entry| entry.hash == hash);
-    repository.objects.iter().ok()?.flatten().map(Oid).find(is_entry)
+    repository.objects.iter().ok()?.flatten().map(Oid).find(|oid| {
+        repository.find_header(oid.0).is_ok_and(|header| header.kind().is_commit())
+            && chain::decode(store, *oid).is_ok_and(|entry| entry.hash == hash)
+    })
 }
 
 fn of_thread(patient: &Patient<'_>, thread: &ThreadId, entries: u64, log: &str) -> Result<Option<Finding>, AnyError> {
@@ -110,8 +113,9 @@ fn of_thread(patient: &Patient<'_>, thread: &ThreadId, entries: u64, log: &str) 
         0 => ("thread-gone", format!("the ref of the thread {:?} is gone, but", thread.as_str())),
         has => ("thread-rewound", format!("the thread {:?} has {has} of its entries:", thread.as_str())),
     };
-    let whole = |name: &str| chain::tip(store, name).is_ok_and(|head| head.entries >= entries);
-    let found = refs::fetched_at(store, &Place::of_thread(thread))?.into_iter().find(|(name, _)| whole(name));
+    let found = refs::fetched_at(store, &Place::of_thread(thread))?
+        .into_iter()
+        .find(|(copy, _)| chain::tip(store, copy).is_ok_and(|head| head.entries >= entries));
     let message = format!("{what} {log} holds {entries} of it");
     Ok(Some(back(code, message, &name, found.map(|(_, tip)| tip))))
 }

@@ -41,11 +41,11 @@ pub(super) fn examine(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, 
     let temporary = [temporaries(&objects), outgoing::folders(patient.store), private_files::unfinished(patient.store)];
     left.extend(temporary.into_iter().flatten().map(|path| (Kind::Temporary, path)));
     let old = left.into_iter().filter_map(|(kind, path)| Some((kind, age(&path)?, path)));
-    let left: Vec<_> = old.filter(|(_, age, _)| *age >= YOUNG).collect();
+    let stale: Vec<_> = old.filter(|(_, age, _)| *age >= YOUNG).collect();
     let mut findings = Vec::new();
-    if !left.is_empty() {
+    if !stale.is_empty() {
         let open = open_files();
-        for (kind, age, path) in left {
+        for (kind, age, path) in stale {
             findings.extend(judge(kind, age, &path, open.as_ref(), fix));
         }
     }
@@ -59,31 +59,30 @@ fn judge(kind: Kind, age: Duration, path: &Path, open: Option<&HashSet<Id>>, fix
     if in_use == Some(true) {
         return None;
     }
-    let shown = path.display();
+    let display = path.display();
     let old = Age::seconds(age.as_secs());
     let (code, message) = match kind {
         Kind::OfGit => {
             let message =
-                format!("{shown}, {old} old, locks what it is named after: a git command that was killed left it");
+                format!("{display}, {old} old, locks what it is named after: a git command that was killed left it");
             let is_left = age >= OLD && in_use == Some(false);
             let finding = if is_left { Finding::problem } else { Finding::note };
-            return Some(finding("lock-left", message).hint(hints::remove_lock(shown)));
+            return Some(finding("lock-left", message).hint(hints::remove_lock(display)));
         }
         Kind::Lock => (
             "lock-left",
-            format!("{shown}, {old} old, was left by a process that died, and locks what it is named after"),
+            format!("{display}, {old} old, was left by a process that died, and locks what it is named after"),
         ),
-        Kind::Temporary => ("temporary-left", format!("{shown} was left by a process that died")),
+        Kind::Temporary => ("temporary-left", format!("{display} was left by a process that died")),
     };
     if age >= OLD && in_use == Some(false) {
-        let remove = || if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-        let removed = fix && remove().is_ok();
+        let removed = fix && (if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }).is_ok();
         return Some(Finding::problem(code, message).hint(hints::mend()).fixed(removed));
     }
     let wait =
         if in_use.is_none() { "whether it is in use cannot be told here" } else { "it is less than an hour old" };
     Some(
-        Finding::note(code, format!("{shown}, {old} old, may have been left by a process that died; {wait}"))
+        Finding::note(code, format!("{display}, {old} old, may have been left by a process that died; {wait}"))
             .hint(hints::remove_file(path.display())),
     )
 }
@@ -134,8 +133,10 @@ fn locks_of_git(common: &Path) -> Vec<PathBuf> {
     let mut folders = vec![common.to_owned(), common.join("objects/info"), common.join("objects/pack")];
     folders.push(common.join("objects/info/commit-graphs"));
     folders.extend(folder::entries(&common.join("worktrees"), |_| true));
-    let is_lock = |name: &str| name.strip_suffix(".lock").is_some_and(|of| of != "packed-refs");
-    let mut found: Vec<PathBuf> = folders.iter().flat_map(|dir| folder::entries(dir, is_lock)).collect();
+    let mut found: Vec<PathBuf> = folders
+        .iter()
+        .flat_map(|dir| folder::entries(dir, |name| name.strip_suffix(".lock").is_some_and(|of| of != "packed-refs")))
+        .collect();
     found.sort();
     found
 }
@@ -177,11 +178,11 @@ fn id(meta: &Metadata) -> Id {
 fn identities(path: &Path) -> Vec<Id> {
     let mut found = Vec::new();
     let mut paths = vec![path.to_owned()];
-    while let Some(path) = paths.pop() {
-        let Ok(meta) = fs::symlink_metadata(&path) else { continue };
+    while let Some(next) = paths.pop() {
+        let Ok(meta) = fs::symlink_metadata(&next) else { continue };
         found.push(id(&meta));
         if meta.is_dir() {
-            paths.extend(fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()));
+            paths.extend(fs::read_dir(next).into_iter().flatten().flatten().map(|entry| entry.path()));
         }
     }
     found

@@ -43,13 +43,7 @@ pub(super) fn examine(store: &Store) -> Option<Finding> {
 
 /// Returns the files and folders that `owner` cannot use, each with its user.
 fn in_the_way(dir: &Path, owner: u32, group: u32) -> Vec<(PathBuf, u32)> {
-    let entries = |path: &Path| {
-        let mut found: Vec<PathBuf> =
-            std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-        found.sort();
-        found
-    };
-    let mut left: Vec<PathBuf> = entries(dir);
+    let mut left: Vec<PathBuf> = sorted_entries(dir);
     left.reverse();
     let mut found = Vec::new();
     let mut looked = 0;
@@ -62,9 +56,16 @@ fn in_the_way(dir: &Path, owner: u32, group: u32) -> Vec<(PathBuf, u32)> {
         let is_top = path.parent() == Some(dir);
         let is_searched = !is_top || FOLDERS.iter().any(|name| path.file_name().is_some_and(|own| own == *name));
         if meta.is_dir() && is_searched {
-            left.extend(entries(&path));
+            left.extend(sorted_entries(&path));
         }
     }
+    found
+}
+
+fn sorted_entries(path: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> =
+        std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    found.sort();
     found
 }
 

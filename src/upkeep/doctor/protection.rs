@@ -24,11 +24,12 @@ pub(super) fn unmatched(patient: &Patient<'_>) -> Vec<Finding> {
     let pathspecs: BTreeSet<&String> = rules.filter_map(ProtectRule::pathspec).collect();
     let pathspecs = pathspecs.into_iter().filter(|pathspec| runner(pathspec).is_none());
     let unmatched = pathspecs.filter(|pathspec| committed(patient.store, pathspec).is_empty());
-    let finding = |pathspec: &String| {
-        let message = format!("the pathspec {pathspec:?} selects no committed file, so it protects nothing");
-        Finding::note("protects-nothing", message).hint(hints::list_files(pathspec))
-    };
-    unmatched.map(finding).collect()
+    unmatched
+        .map(|pathspec| {
+            let message = format!("the pathspec {pathspec:?} selects no committed file, so it protects nothing");
+            Finding::note("protects-nothing", message).hint(hints::list_files(pathspec))
+        })
+        .collect()
 }
 
 /// Suggests protected files, unless a plan of a run here protects some.

@@ -9,24 +9,22 @@ use crate::repository::config::Unregistered;
 pub(super) fn examine(patient: &Patient<'_>) -> Vec<Finding> {
     let repository = patient.repository;
     let (schemas, shapes, pipelines) = (&repository.schemas(), repository.shapes(), repository.pipelines().known);
-    let bad_schema = |schema| {
+    let bad_schemas = schemas.names().filter_map(|schema| {
         let unfit = schemas::usable(schemas, schema).err()?;
         let found = finding("schema-unusable", unfit.to_string(), schemas.place(schema)?);
         Some(if matches!(unfit, Unfit::LeftOut(..)) { found.hint(hints::build_whole()) } else { found })
-    };
-    let bad_shape = |shape: &String| {
+    });
+    let bad_shapes = shapes.names().filter_map(|shape| {
         let why = shapes.get(shape)?.err()?;
         Some(finding("shape-unusable", format!("the shape {shape:?} {why}"), shapes.place(shape)?))
-    };
-    let bad_pipeline = |id: &String| {
+    });
+    let bad_pipelines = pipelines.names().filter_map(|id| {
         let why = pipelines.get(id)?.err()?;
         Some(finding("pipeline-unusable", format!("the pipeline {id:?} {why}"), pipelines.place(id)?))
-    };
-    let schemas = schemas.names().filter_map(bad_schema);
-    let pipelines = pipelines.names().filter_map(bad_pipeline);
+    });
     let unregistered = repository.config.unregistered();
     let without_effect = unregistered.iter().map(without_effect);
-    schemas.chain(shapes.names().filter_map(bad_shape)).chain(pipelines).chain(without_effect).collect()
+    bad_schemas.chain(bad_shapes).chain(bad_pipelines).chain(without_effect).collect()
 }
 
 /// Reports settings without effect. They are a problem only if their name resembles a registered

@@ -61,13 +61,13 @@ fn unwritable(store: &Store) -> Option<Finding> {
 }
 
 fn git_version(store: &Store) -> Result<Option<Finding>, AnyError> {
-    let said = store.git().arg("version").line()?;
-    let numbers = said.split_whitespace().nth(2).unwrap_or_default();
+    let version = store.git().arg("version").line()?;
+    let numbers = version.split_whitespace().nth(2).unwrap_or_default();
     let mut parts = numbers.split('.').map_while(|part| part.parse::<u32>().ok());
-    let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    let installed = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
     let (major, minor) = OLDEST_GIT;
-    Ok((version < OLDEST_GIT).then(|| {
-        Finding::problem("git-too-old", format!("`{said}` is older than {major}.{minor}, which running items needs"))
+    Ok((installed < OLDEST_GIT).then(|| {
+        Finding::problem("git-too-old", format!("`{version}` is older than {major}.{minor}, which running items needs"))
     }))
 }
 
@@ -120,12 +120,12 @@ fn prune(store: &Store) -> Result<Option<Finding>, AnyError> {
 fn space(places: &[&Path]) -> Vec<Finding> {
     let mut findings = Vec::new();
     // The cache and the repository are usually on the same disk.
-    let mut seen = HashSet::new();
+    let mut filesystems = HashSet::new();
     for place in places {
         let Some(place) = place.ancestors().find(|path| path.exists()) else { continue };
         let Ok(found) = rustix::fs::statvfs(place) else { continue };
         let free = found.f_bavail.saturating_mul(found.f_frsize);
-        if seen.insert(found.f_fsid) && free < LITTLE_SPACE {
+        if filesystems.insert(found.f_fsid) && free < LITTLE_SPACE {
             let message = format!("only {} MiB are free for {}", free >> 20, place.display());
             let finding = Finding::problem("disk-full", message);
             findings.push(finding.hint(hints::clean_all()));

@@ -157,11 +157,13 @@ fn leftovers_of_nothing(patient: &Patient<'_>) -> Vec<Finding> {
         })
         .collect();
     orphans.sort();
-    let finding = |path: PathBuf| {
-        let message = format!("{} holds worktrees of a run that is not here", path.display());
-        Finding::problem("orphans", message).hint(hints::remove_folder(path.display()))
-    };
-    orphans.into_iter().map(finding).collect()
+    orphans
+        .into_iter()
+        .map(|path| {
+            let message = format!("{} holds worktrees of a run that is not here", path.display());
+            Finding::problem("orphans", message).hint(hints::remove_folder(path.display()))
+        })
+        .collect()
 }
 
 fn stale_locks(patient: &Patient<'_>, fix: bool) -> Result<Vec<Finding>, AnyError> {

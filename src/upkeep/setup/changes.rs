@@ -20,7 +20,7 @@ pub struct Line {
 pub struct Setup {
     steps: Vec<Step>,
     /// Lines that stay as they are.
-    pub kept: Vec<Line>,
+    pub unchanged: Vec<Line>,
     /// Warnings about answers that do not fit this machine or repository.
     pub warnings: Vec<String>,
     /// Notes on the changes, such as their costs and the files that are not protected.
@@ -47,7 +47,8 @@ pub struct SetupAnswer<'a> {
     /// Lines that were removed.
     pub removed: Vec<Line>,
     /// Lines that were there before and stay.
-    pub kept: &'a [Line],
+    #[serde(rename = "kept")]
+    pub unchanged: &'a [Line],
     /// Notes on the changes, such as a file that is not protected.
     pub notes: &'a [String],
 }
@@ -97,11 +98,14 @@ impl Composer {
     pub(super) fn read(store: &Store) -> Result<Self, program::Error> {
         let listed = store.git().args(["config", "--local", "--no-includes", "-z", "--list"]).run()?;
         let listed = String::from_utf8_lossy(&listed).into_owned();
-        let line = |pair: &str| {
-            let (key, value) = pair.split_once('\n').unwrap_or((pair, "true"));
-            Line { key: key.to_owned(), value: value.to_owned() }
-        };
-        let local = listed.split('\0').filter(|pair| !pair.is_empty()).map(line).collect();
+        let local = listed
+            .split('\0')
+            .filter(|pair| !pair.is_empty())
+            .map(|pair| {
+                let (key, value) = pair.split_once('\n').unwrap_or((pair, "true"));
+                Line { key: key.to_owned(), value: value.to_owned() }
+            })
+            .collect();
         Ok(Self { local, setup: Setup::default() })
     }
 
@@ -116,7 +120,7 @@ impl Composer {
         match value {
             Some(value) if before == [value] => {}
             Some(value) => self.step(key, before, Some(value)),
-            None => before.into_iter().for_each(|value| self.step(key, vec![value], None)),
+            None => before.into_iter().for_each(|earlier| self.step(key, vec![earlier], None)),
         }
     }
 
@@ -129,8 +133,7 @@ impl Composer {
 
     /// Returns true if a value of a key is to be removed.
     pub(super) fn removes(&self, key: &str, value: &str) -> bool {
-        let is_removed = |step: &Step| is_same_key(&step.key, key) && step.removed.iter().any(|it| it == value);
-        self.setup.steps.iter().any(is_removed)
+        self.setup.steps.iter().any(|step| is_same_key(&step.key, key) && step.removed.iter().any(|it| it == value))
     }
 
     /// Adds words as one value, unless there is none.
@@ -175,15 +178,14 @@ impl Composer {
     /// protected files.
     pub(super) fn finish(mut self, worker: &str) -> Setup {
         let steps = &self.setup.steps;
-        let is_removed = |line: &Line| {
-            steps.iter().any(|step| is_same_key(&line.key, &step.key) && step.removed.contains(&line.value))
-        };
-        let is_ours = |line: &Line| {
+        let unchanged = self.local.iter().filter(|line| {
             let section = line.key.rsplit_once('.').map_or("", |(section, _)| section);
-            section == worker || line.key == "handoff.protect" || is_same_key(&line.key, "handoff.onProtectedChange")
-        };
-        let kept = self.local.iter().filter(|line| is_ours(line) && !is_removed(line));
-        self.setup.kept = kept.map(|line| Line { key: as_documented(&line.key), ..line.clone() }).collect();
+            let is_ours = section == worker
+                || line.key == "handoff.protect"
+                || is_same_key(&line.key, "handoff.onProtectedChange");
+            is_ours && !steps.iter().any(|step| is_same_key(&line.key, &step.key) && step.removed.contains(&line.value))
+        });
+        self.setup.unchanged = unchanged.map(|line| Line { key: as_documented(&line.key), ..line.clone() }).collect();
         self.setup
     }
 
@@ -221,7 +223,7 @@ impl Repository {
     pub fn write_setup<'a>(&self, setup: &'a Setup) -> Result<SetupAnswer<'a>, WriteError> {
         for (at, step) in setup.steps.iter().enumerate() {
             step.write(&self.store).map_err(|source| {
-                let written = setup.steps[..at].iter().map(|step| format!("`{}`", step.key)).collect();
+                let written = setup.steps[..at].iter().map(|done| format!("`{}`", done.key)).collect();
                 WriteError { key: step.key.clone(), written, source }
             })?;
         }
@@ -234,7 +236,7 @@ impl Repository {
             file: self.setup_file(),
             added: setup.added(),
             removed: setup.removed(),
-            kept: &setup.kept,
+            unchanged: &setup.unchanged,
             notes: &setup.notes,
         }
     }

@@ -38,16 +38,18 @@ pub(super) struct Dependencies {
 /// Returns the dependencies of a repository, or `None` if none are known, if several managers may
 /// install them, or if the folder is committed.
 pub(super) fn find(store: &Store) -> Option<Dependencies> {
-    let is_there = |name: &str| store.work_dir().is_some_and(|top| top.join(name).is_dir());
-    let is_pinned = |(folder, file, _): &&(&str, &str, &str)| {
-        let has = |file: &str| committed(store, file).iter().any(|path| path == file.as_bytes());
-        let is_sign = (*file != SHARED || is_there(folder)) && (*file != YARN.0 || !has(YARN.1));
-        is_sign && has(file)
-    };
-    let mut found = KNOWN.iter().filter(is_pinned);
+    let mut found = KNOWN.iter().filter(|(folder, file, _)| {
+        let is_sign = (*file != SHARED || store.work_dir().is_some_and(|top| top.join(folder).is_dir()))
+            && (*file != YARN.0 || !is_committed(YARN.1, store));
+        is_sign && is_committed(file, store)
+    });
     let (folder, _, setup) = *found.next()?;
     let is_plain = found.all(|(other, _, line)| *other == folder && *line == setup);
     (is_plain && committed(store, folder).is_empty()).then_some(Dependencies { folder, setup })
+}
+
+fn is_committed(file: &str, store: &Store) -> bool {
+    committed(store, file).iter().any(|path| path == file.as_bytes())
 }
 
 impl Dependencies {

@@ -77,9 +77,9 @@ impl AnchorAnswer {
             (None, _) => notes.join("; "),
         };
         let detail = cut(detail);
-        let named = |text: &String| format!("{name}: {text}");
-        self.findings = self.findings.iter().map(named).collect();
-        self.notes = self.notes.iter().chain(&notes).map(named).collect();
+        let prefixed = |text: &String| format!("{name}: {text}");
+        self.findings = self.findings.iter().map(prefixed).collect();
+        self.notes = self.notes.iter().chain(&notes).map(prefixed).collect();
         let since = since.filter(|_| standing == Standing::Holds);
         JudgedAnchor { anchored: Anchored { name, kind, guarantee, standing, detail, since }, answer: self }
     }

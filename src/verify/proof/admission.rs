@@ -22,8 +22,8 @@ impl Revealed<'_> {
     /// Checks that the admission is the one that allowed the key of the seal. The row `signature`
     /// checks whether its signer may admit.
     pub(super) fn check_admission(&self, findings: &mut Findings) {
-        let Some(shown) = &self.admitted else { return };
-        let decoded = match &shown.0 {
+        let Some(admission) = &self.admitted else { return };
+        let decoded = match &admission.0 {
             Ok((decoded, _)) => decoded,
             Err(why) => return findings.add(format!("the admission: {why}")),
         };
@@ -32,8 +32,10 @@ impl Revealed<'_> {
         }
         self.check_object_format("admission", decoded, findings);
         let sealed_by = self.last.0.as_ref().ok().and_then(|(_, signer)| signer.as_ref().ok());
-        let is_named = |key: &String| self.first.submitted().is_some_and(|e| e.sealers().contains(key));
-        if !self.admission().is_some_and(|e| sealed_by == Some(&e.key) && !is_named(&e.key)) {
+        let sealers = self.first.submitted().map(RunSubmitted::sealers);
+        if !self.admission().is_some_and(|e| {
+            sealed_by == Some(&e.key) && !sealers.as_ref().is_some_and(|sealers| sealers.contains(&e.key))
+        }) {
             findings.add("the admission is not one of the key that sealed".to_owned());
         }
     }

@@ -25,27 +25,30 @@ impl Revealed<'_> {
         let author = self.first.signer();
         let sealed = self.last.sealed().is_some() && self.root(None).state == State::Ok;
         let sealer = self.last.signer().filter(|_| sealed);
-        let decided = |shown: &JsonEntry<'_>| {
-            let Event::ItemDecided(e) = &shown.entry.event else { return None };
-            let voucher = match (self.statement(&shown.entry.event), sealer) {
-                (Some(Ok(_)), _) => Voucher::Decider,
-                (None, Some(sealer)) if sealer == e.by => Voucher::Decider,
-                (_, Some(sealer)) => Voucher::Sealer(sealer.to_owned()),
-                (_, None) => Voucher::None,
-            };
-            let by_author = author == Some(e.by.as_str());
-            let role_shown =
-                self.first.submitted().is_some_and(|first| Keys::from_submitted(first).has(&e.by, Role::Approve));
-            let (item, by) = (e.item.clone(), e.by.clone());
-            Some(Decided { item, decision: e.decision, by, voucher, by_author, role_shown })
-        };
-        self.shown.iter().flatten().filter_map(decided).collect()
+        self.json_entries
+            .iter()
+            .flatten()
+            .filter_map(|revealed| {
+                let Event::ItemDecided(e) = &revealed.entry.event else { return None };
+                let voucher = match (self.statement(&revealed.entry.event), sealer) {
+                    (Some(Ok(_)), _) => Voucher::Decider,
+                    (None, Some(sealer)) if sealer == e.by => Voucher::Decider,
+                    (_, Some(sealer)) => Voucher::Sealer(sealer.to_owned()),
+                    (_, None) => Voucher::None,
+                };
+                let by_author = author == Some(e.by.as_str());
+                let role_shown =
+                    self.first.submitted().is_some_and(|first| Keys::from_submitted(first).has(&e.by, Role::Approve));
+                let (item, by) = (e.item.clone(), e.by.clone());
+                Some(Decided { item, decision: e.decision, by, voucher, by_author, role_shown })
+            })
+            .collect()
     }
 
     /// Judges the keys of the decisions, as signers if a statement is signed, else as names only.
     pub(super) fn judge_decisions(&self, judged: &mut Judged, options: &Options, held_since: Option<Moment>) {
         let others = options_for_others(options);
-        for JsonEntry { entry, .. } in self.shown.iter().flatten() {
+        for JsonEntry { entry, .. } in self.json_entries.iter().flatten() {
             let Event::ItemDecided(e) = &entry.event else { continue };
             let what = format!("entry {}: the decision", entry.seq);
             match self.statement(&entry.event) {
@@ -61,10 +64,11 @@ impl Revealed<'_> {
     /// vouches for.
     pub(super) fn unsigned(&self) -> String {
         let decisions = self.decisions().into_iter().filter(|decided| matches!(decided.voucher, Voucher::Sealer(_)));
-        let one = |it: Decided| {
-            let (item, decision, by) = (it.item, it.decision.word(), it.by);
-            format!("; that {item} was {decision} is a claim of the key that sealed: nothing here is signed by {by}")
-        };
-        decisions.map(one).collect()
+        decisions.map(|decided| unsigned_note(&decided)).collect()
     }
+}
+
+fn unsigned_note(decided: &Decided) -> String {
+    let (item, decision, by) = (&decided.item, decided.decision.word(), &decided.by);
+    format!("; that {item} was {decision} is a claim of the key that sealed: nothing here is signed by {by}")
 }

@@ -7,7 +7,6 @@ use crate::model::time::Moment;
 use crate::verify::{Options, State};
 
 use super::Revealed;
-use super::entries::SignedCommit;
 
 pub(in crate::verify) struct ItemProof {
     pub(in crate::verify) dispatch: ItemFired,
@@ -28,7 +27,7 @@ pub(in crate::verify) fn read_item_proof(proof: &Proof, options: &Options) -> Re
     if let Some(failed) = rows.iter().find(|verdict| verdict.state == State::Failed) {
         return Err(failed.detail.clone());
     }
-    let [Ok(fired), Ok(ended)] = evidence.shown.as_slice() else {
+    let [Ok(fired), Ok(ended)] = evidence.json_entries.as_slice() else {
         return Err("it shows no dispatch and no end".to_owned());
     };
     let (Event::ItemFired(dispatch), Event::ItemReconciled(end)) = (&fired.entry.event, &ended.entry.event) else {
@@ -37,10 +36,12 @@ pub(in crate::verify) fn read_item_proof(proof: &Proof, options: &Options) -> Re
     let unread = "its first entry cannot be read";
     let first = evidence.first.decoded().ok_or(unread)?.hash;
     let base = evidence.first.submitted().ok_or(unread)?.base;
-    let signed = |end: &SignedCommit| match &end.0 {
-        Ok((decoded, signer)) => Ok((signer.clone()?, decoded.entry.at)),
-        Err(why) => Err(why.clone()),
-    };
-    let keys = evidence.ends().map(signed).collect::<Result<_, String>>()?;
+    let keys = evidence
+        .ends()
+        .map(|commit| match &commit.0 {
+            Ok((decoded, signer)) => Ok((signer.clone()?, decoded.entry.at)),
+            Err(why) => Err(why.clone()),
+        })
+        .collect::<Result<_, String>>()?;
     Ok(ItemProof { dispatch: dispatch.clone(), end: end.clone(), keys, first, base })
 }

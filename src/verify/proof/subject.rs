@@ -3,7 +3,6 @@
 use crate::model::digest::Digest;
 use crate::model::entry::{Event, Outcome};
 use crate::model::name::ItemId;
-use crate::model::plan::ProductKey;
 use crate::model::proof::Proof;
 use crate::verify::findings::Verdict;
 
@@ -17,7 +16,7 @@ impl Revealed<'_> {
         match (&proof.item, &proof.since) {
             (Some(_), Some(_)) => Err("the proof is about both an item and an earlier state"),
             (None, None) => Err("the proof is about nothing"),
-            (None, Some(_)) if !self.shown.is_empty() || proof.product.is_some() => {
+            (None, Some(_)) if !self.json_entries.is_empty() || proof.product.is_some() => {
                 Err("a proof of growth shows no entries of items and no product")
             }
             (None, Some(_)) => Ok(()),
@@ -43,10 +42,10 @@ impl Revealed<'_> {
 
     /// Checks the entries of the item: one attempt that made the product, or a decision.
     fn check_attempt(&self, item: &ItemId) -> Result<(), &'static str> {
-        if let [Ok(decided)] = self.shown.as_slice() {
+        if let [Ok(decided)] = self.json_entries.as_slice() {
             return self.check_decision(item, decided);
         }
-        let [Ok(fired), Ok(ended)] = self.shown.as_slice() else {
+        let [Ok(fired), Ok(ended)] = self.json_entries.as_slice() else {
             return Err("the proof must show a dispatch and an end, and nothing else");
         };
         let (Event::ItemFired(dispatch), Event::ItemReconciled(end)) = (&fired.entry.event, &ended.entry.event) else {
@@ -69,18 +68,17 @@ impl Revealed<'_> {
 
 /// The row `content`: the file is the proven product.
 pub(super) fn content(proof: &Proof, file: Option<(Digest, u64)>) -> Verdict {
-    let key = |key: &ProductKey| key.to_string();
     match (&proof.product, file) {
-        (Some(handed), Some((digest, size))) if (digest, size) == (handed.is.sha256, handed.is.size) => Verdict::ok(
-            format!("the file is {} of {}", key(&handed.key), proof.item.as_ref().map_or("", |i| i.as_str())),
-        ),
+        (Some(handed), Some((digest, size))) if (digest, size) == (handed.is.sha256, handed.is.size) => {
+            Verdict::ok(format!("the file is {} of {}", handed.key, proof.item.as_ref().map_or("", |i| i.as_str())))
+        }
         (Some(handed), Some((digest, _))) => Verdict::failed(format!(
             "the file hashes to {}, {} is {}",
             digest.short(),
-            key(&handed.key),
+            handed.key,
             handed.is.sha256.short()
         )),
-        (Some(handed), None) => Verdict::not_applicable(format!("{} is {}", key(&handed.key), handed.is.sha256)),
+        (Some(handed), None) => Verdict::not_applicable(format!("{} is {}", handed.key, handed.is.sha256)),
         (None, Some(_)) => Verdict::failed("the proof names no product to compare the file with"),
         (None, None) => Verdict::not_applicable("the proof names no product"),
     }

@@ -32,7 +32,7 @@ impl ProtectedFiles<'_> {
                 }
                 Scratch::incomplete(bases, base).map_err(|_| NO_BASE)
             }
-            None if self.case.store.contains(base) => Scratch::apart(self.case.store, base).map_err(|_| NO_BASE),
+            None if self.case.store.contains(base) => Scratch::isolated(self.case.store, base).map_err(|_| NO_BASE),
             None => Err(NO_BASE),
         });
         scratch.as_ref().map_err(|reason| *reason)

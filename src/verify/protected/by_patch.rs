@@ -36,10 +36,10 @@ pub(super) fn compare<'c>(scratch: &Scratch, patched: &[Patched<'c>], report: &m
     for one in patched {
         by_rules.entry(&one.protect).or_default().push(one);
     }
-    for (rules, patched) in by_rules {
+    for (rules, group) in by_rules {
         let protection = Protection::new(scratch, rules);
-        let together = select(&protection, &patched);
-        for one in patched {
+        let together = select(&protection, &group);
+        for one in group {
             let selected = match &together {
                 Ok(selected) => Ok(selected.clone()),
                 // No index holds a folder or a submodule and a file of the same name. One side of
@@ -86,7 +86,8 @@ impl Patched<'_> {
             .iter()
             .filter_map(|(path, (change, sides))| self.fault(path, change, *sides, listed.get(*path).copied()));
         let untouched = listed.keys().filter(|path| !changed.contains_key(path));
-        let untouched = untouched.map(|path| format!("the entry lists {}, which the patch leaves alone", shown(path)));
+        let untouched =
+            untouched.map(|path| format!("the entry lists {}, which the patch leaves alone", quote_path(path)));
         faults.chain(untouched).collect()
     }
 
@@ -103,9 +104,9 @@ impl Patched<'_> {
             return match listed {
                 Some(listed) if listed == kind => None,
                 Some(listed) => {
-                    Some(format!("{} was {}, and the entry says {}", shown(path), kind.as_str(), listed.as_str()))
+                    Some(format!("{} was {}, and the entry says {}", quote_path(path), kind.as_str(), listed.as_str()))
                 }
-                None => Some(format!("{} was {}, and the entry does not list it", shown(path), kind.as_str())),
+                None => Some(format!("{} was {}, and the entry does not list it", quote_path(path), kind.as_str())),
             };
         };
         // A state that no patch before gives is a change. Which state is the
@@ -113,7 +114,7 @@ impl Patched<'_> {
         let is_as_before = others.iter().any(|side| is_same(side, &change.new));
         let is_overlooked = listed.is_none() && !is_as_before;
         is_overlooked
-            .then(|| format!("{} differs from the patches before, and the entry does not list it", shown(path)))
+            .then(|| format!("{} differs from the patches before, and the entry does not list it", quote_path(path)))
     }
 }
 
@@ -121,8 +122,8 @@ fn path_and_kind(change: &ProtectedChange) -> (BString, ChangeKind) {
     (quoted_path::unquoted(change.path.as_bytes()), change.change)
 }
 
-fn shown(path: &BString) -> String {
-    protected::shown(path.as_ref())
+fn quote_path(path: &BString) -> String {
+    protected::quote_path(path.as_ref())
 }
 
 /// Returns the kind of a change to a path that no other patch changes, so that its old state is

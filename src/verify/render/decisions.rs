@@ -27,8 +27,9 @@ impl Decided {
 
 impl Report {
     pub(super) fn decided_lines(&self) -> Vec<(State, String)> {
-        let shown = self.decisions.iter().take(MAX_SHOWN);
-        let mut lines: Vec<_> = shown.map(|it| (self.state_of(it), Self::decided(it, |key| self.whose(key)))).collect();
+        let first_decisions = self.decisions.iter().take(MAX_SHOWN);
+        let mut lines: Vec<_> =
+            first_decisions.map(|it| (self.state_of(it), Self::decided(it, |key| self.whose(key)))).collect();
         let more = self.decisions.get(MAX_SHOWN..).unwrap_or_default();
         if !more.is_empty() {
             let all = more.iter().all(|it| self.state_of(it) == State::Ok);
@@ -41,12 +42,20 @@ impl Report {
     /// Returns the last decision about each item, without keys, for comparing runs.
     pub(super) fn decided_snapshot(&self) -> Vec<(State, String)> {
         let last: BTreeMap<_, &Decided> = self.decisions.iter().map(|it| (&it.item, it)).collect();
-        let whose = |key: &str| self.name_of(key).unwrap_or_else(|| "a key not known to you".to_owned());
-        let one = |it: &Decided| {
-            let author = if it.by_author { ", who began the run" } else { "" };
-            (self.state_of(it), format!("{}{author}", Self::decided(it, whose)))
-        };
-        last.into_values().map(one).collect()
+        last.into_values()
+            .map(|it| {
+                let author = if it.by_author { ", who began the run" } else { "" };
+                (
+                    self.state_of(it),
+                    format!(
+                        "{}{author}",
+                        Self::decided(it, |key| self
+                            .name_of(key)
+                            .unwrap_or_else(|| "a key not known to you".to_owned()))
+                    ),
+                )
+            })
+            .collect()
     }
 
     /// Returns `Ok` if the decision holds as one of the named key.

@@ -20,24 +20,27 @@ impl SameId {
             let first = other.first.map_or_else(String::new, |first| format!(", which began with {first}"));
             format!("another run has this id: that of the key {}{first}; named by {}", other.whose(), other.log())
         };
-        let named: Vec<&OtherRun> = self.others.iter().filter(|other| !other.conflicts).collect();
-        let mut lines: Vec<String> = named.iter().take(MAX_SHOWN).map(|other| line(other)).collect();
-        if let more @ 1.. = named.len().saturating_sub(MAX_SHOWN) {
+        let agreeing: Vec<&OtherRun> = self.others.iter().filter(|other| !other.conflicts).collect();
+        let mut lines: Vec<String> = agreeing.iter().take(MAX_SHOWN).map(|other| line(other)).collect();
+        if let more @ 1.. = agreeing.len().saturating_sub(MAX_SHOWN) {
             lines.push(format!("and {more} more, which --json lists"));
         }
         lines
     }
 
     pub(super) fn to_json(&self) -> Value {
-        let other = |other: &OtherRun| {
-            let mut value = json!({ "key": other.key, "first": other.first, "namedBy": other.named_by });
-            if let Some(principal) = &other.principal {
-                value["principal"] = principal.as_str().into();
-            }
-            value["conflicts"] = other.conflicts.into();
-            value
-        };
-        let others: Vec<Value> = self.others.iter().map(other).collect();
+        let others: Vec<Value> = self
+            .others
+            .iter()
+            .map(|other| {
+                let mut value = json!({ "key": other.key, "first": other.first, "namedBy": other.named_by });
+                if let Some(principal) = &other.principal {
+                    value["principal"] = principal.as_str().into();
+                }
+                value["conflicts"] = other.conflicts.into();
+                value
+            })
+            .collect();
         json!({ "key": self.key, "first": self.first, "others": others })
     }
 }

@@ -20,11 +20,17 @@ impl Report {
         lines.extend(self.remarks().iter().map(|remark| line(remark)));
         lines.extend(self.protected.iter().filter(|item| !item.judged).map(|item| {
             let state = if item.is_red() { State::Failed } else { State::NotApplicable };
-            let whose = |key: &str| self.name_of(key).unwrap_or_else(|| "a key not known to you".to_owned());
-            line(&format!("{} protected: {}", state.mark(), item.in_words(whose)))
+            line(&format!(
+                "{} protected: {}",
+                state.mark(),
+                item.in_words(|key| self.name_of(key).unwrap_or_else(|| "a key not known to you".to_owned()))
+            ))
         }));
-        let decided = |(state, detail): (State, String)| line(&format!("{} decided: {detail}", state.mark()));
-        lines.extend(self.decided_snapshot().into_iter().map(decided));
+        lines.extend(
+            self.decided_snapshot()
+                .into_iter()
+                .map(|(state, detail)| line(&format!("{} decided: {detail}", state.mark()))),
+        );
         lines.join("\n") + "\n"
     }
 }

@@ -47,24 +47,27 @@ pub(super) fn continues(continues: &Continues) -> String {
 }
 
 /// Returns a line for each source, and a summary.
-pub(super) fn lines(taken: &[Upstream]) -> Vec<(State, String)> {
-    let one = |it: &Upstream| {
-        let is = if it.run {
-            format!("root {}…", it.is.chars().take("sha256:".len() + 8).collect::<String>())
-        } else {
-            it.is.clone()
-        };
-        (it.state(), cut(format!("{} {} ({is}): {}", it.word(), it.name, it.here.in_words(it.run, it.open))))
-    };
-    let mut lines: Vec<(State, String)> = taken.iter().take(MAX_SHOWN).map(one).collect();
-    if let more @ 1.. = taken.len().saturating_sub(MAX_SHOWN) {
+pub(super) fn lines(upstreams: &[Upstream]) -> Vec<(State, String)> {
+    let mut lines: Vec<(State, String)> = upstreams
+        .iter()
+        .take(MAX_SHOWN)
+        .map(|it| {
+            let is = if it.run {
+                format!("root {}…", it.is.chars().take("sha256:".len() + 8).collect::<String>())
+            } else {
+                it.is.clone()
+            };
+            (it.state(), cut(format!("{} {} ({is}): {}", it.word(), it.name, it.here.in_words(it.run, it.open))))
+        })
+        .collect();
+    if let more @ 1.. = upstreams.len().saturating_sub(MAX_SHOWN) {
         lines.push((State::NotApplicable, format!("and {more} more, which --json lists")));
     }
-    let Some(furthest) = taken.iter().map(|it| it.depth).max() else { return lines };
-    let absent = taken.iter().filter(|it| it.here == CopyState::Absent).count();
-    let unsure = taken.iter().filter(|it| !matches!(it.here, CopyState::Absent | CopyState::Intact)).count();
+    let Some(furthest) = upstreams.iter().map(|it| it.depth).max() else { return lines };
+    let absent = upstreams.iter().filter(|it| it.here == CopyState::Absent).count();
+    let unsure = upstreams.iter().filter(|it| !matches!(it.here, CopyState::Absent | CopyState::Intact)).count();
     let steps = if furthest == 1 { "1 step".to_owned() } else { format!("{furthest} steps") };
-    let sources = counted(taken.len(), "source", "sources");
+    let sources = counted(upstreams.len(), "source", "sources");
     let all = format!("{sources} in all, at most {steps} back");
     lines.push(match (absent, unsure) {
         (0, 0) => (State::Ok, format!("{all}, all of them here")),

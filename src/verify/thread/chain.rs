@@ -108,9 +108,9 @@ impl ThreadChain {
 /// Hashes every file of a saved working tree; adds their sizes to `bytes`.
 pub(super) fn files(objects: &Objects, store: &Store, root: Oid, bytes: &mut u64) -> Result<(), Fault> {
     let mut folders = vec![root];
-    let mut seen = std::collections::HashSet::new();
+    let mut visited = std::collections::HashSet::new();
     while let Some(folder) = folders.pop() {
-        if !seen.insert(folder) {
+        if !visited.insert(folder) {
             continue;
         }
         let raw = objects.tree(folder)?;
@@ -119,7 +119,7 @@ pub(super) fn files(objects: &Objects, store: &Store, root: Oid, bytes: &mut u64
             let oid = Oid(node.oid.to_owned());
             match node.mode.kind() {
                 EntryKind::Tree => folders.push(oid),
-                EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link if seen.insert(oid) => {
+                EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link if visited.insert(oid) => {
                     *bytes += hash(store, objects, oid)?.1;
                 }
                 // A submodule's files are not part of the tree.

@@ -18,7 +18,7 @@ struct Count<'a> {
     objects: Objects,
     lazy: bool,
     findings: Findings,
-    seen: BTreeSet<(Oid, Option<(Digest, u64)>)>,
+    checked: BTreeSet<(Oid, Option<(Digest, u64)>)>,
     bytes: u64,
     missing: usize,
 }
@@ -29,7 +29,7 @@ pub(super) fn row(verifier: &ThreadVerifier<'_>, chain: &ThreadChain, lineage: &
         objects: Objects::new(verifier.store),
         lazy: verifier.lazy,
         findings: Findings::default(),
-        seen: BTreeSet::new(),
+        checked: BTreeSet::new(),
         bytes: 0,
         missing: 0,
     };
@@ -56,7 +56,7 @@ impl Count<'_> {
         let content = checkpoint.content();
         let claims = [("state", Some(&content.state)), ("packet", content.packet.as_ref())];
         for (what, product) in claims.into_iter().filter_map(|(what, product)| Some((what, product?))) {
-            if !self.seen.insert((product.oid, Some((product.sha256, product.size)))) {
+            if !self.checked.insert((product.oid, Some((product.sha256, product.size)))) {
                 continue;
             }
             match hash(self.store, &self.objects, product.oid) {
@@ -71,7 +71,7 @@ impl Count<'_> {
                 Err(fault) => self.findings.add(format!("{what} of {label}{}: {fault}", checkpoint.id)),
             }
         }
-        let Some(worktree) = content.worktree.as_ref().filter(|worktree| self.seen.insert((worktree.tree, None)))
+        let Some(worktree) = content.worktree.as_ref().filter(|worktree| self.checked.insert((worktree.tree, None)))
         else {
             return;
         };

@@ -133,7 +133,12 @@ pub(super) struct Subject<'a> {
 ///
 /// A thread of this repository must not be shorter than an anchor says. A thread that was fetched,
 /// or is in a bundle, may be.
-pub(super) fn held(walked: &ThreadChain, ask: AskThread<'_>, subject: Subject<'_>, at_hand: Verdict) -> Verdict {
+pub(super) fn judge_anchors(
+    walked: &ThreadChain,
+    ask: AskThread<'_>,
+    subject: Subject<'_>,
+    at_hand: Verdict,
+) -> Verdict {
     let Subject { store, thread, reference, is_copy } = subject;
     let owner = walked.links.first().and_then(|link| link.signer.as_ref().ok());
     let Some(owner) = owner.filter(|_| at_hand.state != State::Failed && !walked.cut) else { return at_hand };
@@ -188,8 +193,11 @@ impl Judged<'_> {
         let links = &self.walked.links;
         let place = usize::try_from(entries.saturating_sub(1)).unwrap_or(usize::MAX);
         // A time stamp is bound to its entry by the hash alone: the number beside it is not signed.
-        let stamped = || links.iter().position(|link| link.hash == last);
-        let at = if against == Against::All { place } else { stamped().unwrap_or(place) };
+        let at = if against == Against::All {
+            place
+        } else {
+            links.iter().position(|link| link.hash == last).unwrap_or(place)
+        };
         let found = links.get(at);
         if found.is_some_and(|link| link.hash == last) {
             return Some(ThreadStatement { entries: at as u64 + 1, ..statement });
@@ -214,12 +222,12 @@ impl Judged<'_> {
             return findings.verdict(false, String::new);
         }
         let (is_here, incomplete) = (at_hand.state == State::Ok, at_hand.incomplete);
-        let said = holds.into_iter().chain([at_hand.detail]).chain(notes).collect::<Vec<_>>().join("; ");
+        let detail = holds.into_iter().chain([at_hand.detail]).chain(notes).collect::<Vec<_>>().join("; ");
         match unasked.is_empty() {
-            _ if incomplete => Verdict::incomplete(said),
-            false => Verdict::incomplete(format!("{}; {said}", unasked.join("; "))),
-            true if is_held || is_here => Verdict::ok(said),
-            true => Verdict::not_applicable(said),
+            _ if incomplete => Verdict::incomplete(detail),
+            false => Verdict::incomplete(format!("{}; {detail}", unasked.join("; "))),
+            true if is_held || is_here => Verdict::ok(detail),
+            true => Verdict::not_applicable(detail),
         }
     }
 }

@@ -55,15 +55,15 @@ fn judge(
 ) {
     let mut began = BTreeSet::new();
     let reference = format::run_ref(run);
-    let mut held = BTreeSet::new();
+    let mut covered = BTreeSet::new();
     // The last tie usually covers the earlier ones.
     for commit in commits.iter().rev() {
-        if held.contains(commit) {
+        if covered.contains(commit) {
             continue;
         }
         let case = Case::at(verifier.store, run, &reference, options, RunChain::read(verifier.store, *commit));
-        held.insert(*commit);
-        held.extend(case.chain.links.iter().map(|link| link.commit));
+        covered.insert(*commit);
+        covered.extend(case.chain.links.iter().map(|link| link.commit));
         began.extend(began_by(&case).map(str::to_owned));
         examine(verifier, &case, owner, wrong);
     }

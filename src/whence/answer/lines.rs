@@ -37,7 +37,7 @@ pub enum LinesBy {
 }
 
 impl LinesShown {
-    pub(in crate::whence) fn of(path: &str, line: &Line) -> Self {
+    pub(in crate::whence) fn from_line(path: &str, line: &Line) -> Self {
         let is_known = line.origins.iter().all(|origin| origin.standing == Standing::Proven);
         let proven = is_known && !line.origins.is_empty();
         let verdict = line.finding.as_ref().map(|finding| finding.verdict);
@@ -52,7 +52,7 @@ impl LinesShown {
             from: *line.lines.start(),
             to: *line.lines.end(),
             commit: line.finding.as_ref().map(|finding| finding.commit.oid),
-            items: line.origins.iter().map(Named::of).collect(),
+            items: line.origins.iter().map(Named::from_origin).collect(),
             proven,
             by,
             detail: line.detail(),
@@ -65,6 +65,6 @@ impl LinesShown {
 impl LinesShown {
     /// Returns true if an item made them.
     pub fn by_item(&self, item: &ItemShown) -> bool {
-        self.items.contains(&item.named)
+        self.items.contains(&item.item_ref)
     }
 }

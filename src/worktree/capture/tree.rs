@@ -153,8 +153,8 @@ const NOT_THE_WORKERS: [&str; 4] = ["No space left", "Input/output error", "unab
 /// Interprets a failed addition: the worktree is refused if it is to blame.
 pub(super) fn refusal(error: program::Error) -> Error {
     match &error {
-        program::Error::Failed { said, .. } if !NOT_THE_WORKERS.iter().any(|text| said.contains(text)) => {
-            Error::refused(format!("the worktree cannot be captured: {said}"))
+        program::Error::Failed { stderr, .. } if !NOT_THE_WORKERS.iter().any(|text| stderr.contains(text)) => {
+            Error::refused(format!("the worktree cannot be captured: {stderr}"))
         }
         _ => Error::git(error),
     }

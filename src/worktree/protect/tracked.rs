@@ -6,7 +6,7 @@ use gix::bstr::BString;
 
 use super::{Error, Guard, SUBMODULE};
 use crate::git::merge::Scratch;
-use crate::git::protected::{Consumed, Protection, Reference, shown};
+use crate::git::protected::{Consumed, Protection, Reference, quote_path};
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 
@@ -32,6 +32,6 @@ impl Guard {
         submodules
             .map(|(path, _)| path)
             .find(|path| base.get(*path) != files.get(*path))
-            .map(|path| shown(path.as_ref()))
+            .map(|path| quote_path(path.as_ref()))
     }
 }

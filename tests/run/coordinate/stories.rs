@@ -265,7 +265,7 @@ fn the_rules_of_the_queue_are_those_that_were_sealed() {
         let mut run = ChainBuilder::submit(&forge, &plan);
         let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
         let oid = stored_text.map_or_else(|| gone(&forge), |text| blob(&forge, text.as_bytes()));
-        e.rules = Some(Product { oid, ..forge.store.named(sealed_text.as_bytes()).unwrap() });
+        e.rules = Some(Product { oid, ..forge.store.compute_product(sealed_text.as_bytes()).unwrap() });
         let submitted = e.clone();
         let rules = git_handoff::plan::parse_rules(added.as_bytes()).unwrap();
         run.state = git_handoff::model::state::RunState::new(submitted, &run.plan).with_rules(rules);

@@ -140,7 +140,7 @@ fn a_dispatch_that_lost_a_race_does_not_consume_an_older_revision() {
     let need: Need = serde_json::from_value(reader["needs"]["n"].clone()).unwrap();
     let fired = |bytes: &[u8]| {
         let input = InputRef { from: need.from.clone(), select: need.select.clone(), digest: Digest::compute(bytes) };
-        let manifest = writer.store.named(b"manifest").unwrap();
+        let manifest = writer.store.compute_product(b"manifest").unwrap();
         let refs = BTreeMap::from([(key.clone(), input)]);
         let fired = ItemFired::new("a".parse().unwrap(), 1, manifest, refs);
         [NewEntry::plain(Event::ItemFired(fired))]

@@ -73,22 +73,25 @@ pub(super) fn judge(bundle: &AuditBundle<'_>, options: &Options) -> Fates {
 
 /// Counts the items' outcomes; only the display shows red ones.
 fn outcomes(bundle: &AuditBundle<'_>, fates: &BTreeMap<&str, Fate<'_>>) -> Outcomes {
-    let phase = |status: &str| match status {
+    let items: BTreeMap<&str, &ItemShown<'_>> = bundle.items.iter().map(|item| (item.id, item)).collect();
+    let mut outcomes = Outcomes::default();
+    for item in items.keys().chain(fates.keys()).copied().collect::<BTreeSet<&str>>() {
+        let recorded = fates.get(item).and_then(|fate| fate.status).map(Status::as_str);
+        let (status, red) = items.get(item).map_or(("pending", false), |item| (item.status, item.red));
+        outcomes.add(phase_of(recorded.unwrap_or(status)), red);
+    }
+    outcomes
+}
+
+fn phase_of(status: &str) -> Phase {
+    match status {
         "done" => Phase::Done,
         "failed" | "denied" => Phase::Failed,
         "skipped" => Phase::Skipped,
         "cancelled" => Phase::Cancelled,
         "running" => Phase::Running,
         _ => Phase::Waiting,
-    };
-    let shown: BTreeMap<&str, &ItemShown<'_>> = bundle.items.iter().map(|item| (item.id, item)).collect();
-    let mut outcomes = Outcomes::default();
-    for item in shown.keys().chain(fates.keys()).copied().collect::<BTreeSet<&str>>() {
-        let told = fates.get(item).and_then(|fate| fate.status).map(Status::as_str);
-        let (status, red) = shown.get(item).map_or(("pending", false), |item| (item.status, item.red));
-        outcomes.add(phase(told.unwrap_or(status)), red);
     }
-    outcomes
 }
 
 impl<'v> Fate<'v> {
@@ -149,32 +152,32 @@ fn display(
     findings: &mut Findings,
 ) -> Vec<Uncovered> {
     let mut unsaid = Vec::new();
-    let mut shown = BTreeSet::new();
+    let mut ids = BTreeSet::new();
     for (at, item) in bundle.items.iter().enumerate() {
-        if !shown.insert(item.id) {
+        if !ids.insert(item.id) {
             findings.add(format!("{} is shown twice", item.id));
         }
         let fate = fates.get(item.id);
         match (fate.and_then(|fate| fate.status), item.status) {
-            (Some(told), shown) if told.as_str() == shown => {}
+            (Some(recorded), displayed) if recorded.as_str() == displayed => {}
             // In their system, an item that fails before its dispatch has no entry, and neither
             // have items cancelled with their run.
             (None, status) if status == "failed" || (status == "cancelled" && cancelled) => {
                 let detail = format!("{:?} is shown as {status}, and no entry says so", item.id);
                 unsaid.push(Uncovered { path: format!("items[{at}]"), detail });
             }
-            (told, status) => {
-                let told = told.map_or("nothing of it", Status::as_str);
-                findings.add(format!("{} is shown as {status}, the entries say {told}", item.id));
+            (recorded, status) => {
+                let recorded_word = recorded.map_or("nothing of it", Status::as_str);
+                findings.add(format!("{} is shown as {status}, the entries say {recorded_word}", item.id));
             }
         }
-        let told = fate.map(|fate| fate.refs.clone()).unwrap_or_default();
-        refs(item, &told, findings, &mut unsaid);
+        let recorded = fate.map(|fate| fate.refs.clone()).unwrap_or_default();
+        refs(item, &recorded, findings, &mut unsaid);
     }
-    if shown.is_empty() {
+    if ids.is_empty() {
         unsaid.push(Uncovered { path: "items".to_owned(), detail: "nothing is shown".to_owned() });
     } else {
-        for item in fates.keys().filter(|item| !shown.contains(*item)) {
+        for item in fates.keys().filter(|item| !ids.contains(*item)) {
             findings.add(format!("the entries tell of {item}, the items do not show it"));
         }
     }
@@ -182,12 +185,27 @@ fn display(
 }
 
 /// Compares the displayed references of an item with those of its entries.
-fn refs(item: &ItemShown<'_>, told: &Refs<'_>, findings: &mut Findings, unsaid: &mut Vec<Uncovered>) {
-    let (shown, told) = (&item.refs, told);
+fn refs(item: &ItemShown<'_>, recorded: &Refs<'_>, findings: &mut Findings, unsaid: &mut Vec<Uncovered>) {
+    let (displayed, recorded_refs) = (&item.refs, recorded);
     let fields = [
-        ("manifestRef", shown.manifest.is_none(), told.manifest.is_none(), shown.manifest == told.manifest),
-        ("resultRef", shown.result.is_none(), told.result.is_none(), shown.result == told.result),
-        ("outputRefs", shown.outputs.is_empty(), told.outputs.is_empty(), shown.outputs == told.outputs),
+        (
+            "manifestRef",
+            displayed.manifest.is_none(),
+            recorded_refs.manifest.is_none(),
+            displayed.manifest == recorded_refs.manifest,
+        ),
+        (
+            "resultRef",
+            displayed.result.is_none(),
+            recorded_refs.result.is_none(),
+            displayed.result == recorded_refs.result,
+        ),
+        (
+            "outputRefs",
+            displayed.outputs.is_empty(),
+            recorded_refs.outputs.is_empty(),
+            displayed.outputs == recorded_refs.outputs,
+        ),
     ];
     for (field, unshown, untold, same) in fields {
         if unshown && !untold {

@@ -109,8 +109,8 @@ impl<'v> Record<'v> {
 
     /// Returns the bytes for the entry's hash: a JSON array in a fixed order.
     pub(super) fn canonical(&self) -> Vec<u8> {
-        let field = |key: &&str| self.map.get(*key).cloned().unwrap_or(Value::Null);
-        let mut array: Vec<Value> = PLACES.iter().map(field).collect();
+        let mut array: Vec<Value> =
+            PLACES.iter().map(|key| self.map.get(*key).cloned().unwrap_or(Value::Null)).collect();
         for key in BLOCKS {
             if let Some(value) = self.map.get(key) {
                 array.push(String::from_utf8_lossy(&format::canonical(value)).into_owned().into());
@@ -214,15 +214,19 @@ impl Reader {
         let (epoch, bytes) = (self.text(&fields, "epochId"), self.bytes(&fields, "root"));
         let signature = match present(fields.map(), "signature") {
             None => None,
-            Some(value) => {
-                let signed = Fields::open(self.map(value, &fields.at("signature"))?, fields.at("signature"));
-                let (algorithm, bytes) = (self.text(&signed, "alg"), self.bytes(&signed, "bytes"));
-                Some(RootSignature { algorithm: algorithm?, bytes: bytes?, key: self.optional(&signed, "keyRef") })
+            Some(signature) => {
+                let signed = Fields::open(self.map(signature, &fields.at("signature"))?, fields.at("signature"));
+                let (algorithm, signature_bytes) = (self.text(&signed, "alg"), self.bytes(&signed, "bytes"));
+                Some(RootSignature {
+                    algorithm: algorithm?,
+                    bytes: signature_bytes?,
+                    key: self.optional(&signed, "keyRef"),
+                })
             }
         };
-        let receipt = present(fields.map(), "receipt").and_then(|value| {
-            let said = Fields::open(value.as_object()?, fields.at("receipt"));
-            Some((said.get("anchorId")?.as_str()?, said.get("guarantee")?.as_str()?))
+        let receipt = present(fields.map(), "receipt").and_then(|receipt| {
+            let receipt = Fields::open(receipt.as_object()?, fields.at("receipt"));
+            Some((receipt.get("anchorId")?.as_str()?, receipt.get("guarantee")?.as_str()?))
         });
         Some(Root { epoch: epoch?, bytes: bytes?, signature, receipt })
     }
@@ -289,8 +293,8 @@ impl Reader {
         }
         let map = fields.object(key, &mut self.problems);
         let inner = map.map(|map| Fields::open(map, fields.at(key)));
-        let inner = inner.iter().flat_map(|inner| inner.map().keys().map(move |key| (inner, key.as_str())));
-        inner.filter_map(|(inner, key)| Some((key, inner.string(key, &mut self.problems)?))).collect()
+        let inner = inner.iter().flat_map(|inner| inner.map().keys().map(move |name| (inner, name.as_str())));
+        inner.filter_map(|(inner, name)| Some((name, inner.string(name, &mut self.problems)?))).collect()
     }
 
     /// Parses bytes: base64, or, as that system's own command writes them, an object with an index
@@ -301,7 +305,7 @@ impl Reader {
             Value::String(text) => Base64::decode_vec(text).ok(),
             Value::Array(list) => octets(list.iter()),
             Value::Object(map) => match map.get("data").and_then(Value::as_array) {
-                Some(list) if map.keys().all(|key| matches!(key.as_str(), "type" | "data")) => octets(list.iter()),
+                Some(list) if map.keys().all(|name| matches!(name.as_str(), "type" | "data")) => octets(list.iter()),
                 Some(_) => None,
                 None => (0..map.len()).map(|at| map.get(&at.to_string())?.as_u64()?.try_into().ok()).collect(),
             },
@@ -313,8 +317,8 @@ impl Reader {
         bytes
     }
 
-    fn wrong(&mut self, fields: &Fields<'_>, key: &str, wanted: &str) {
-        self.problems.push(Problem::new(Code::WrongType, &fields.at(key), format!("expected {wanted}")));
+    fn wrong(&mut self, fields: &Fields<'_>, key: &str, expected: &str) {
+        self.problems.push(Problem::new(Code::WrongType, &fields.at(key), format!("expected {expected}")));
     }
 }
 

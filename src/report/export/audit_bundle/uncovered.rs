@@ -30,32 +30,32 @@ pub(super) fn list(bundle: &Value, unsaid: Vec<Uncovered>, signature_holds: bool
     let root = &log["root"];
     // An empty report contains nothing to list.
     let report = bundle["report"].as_object().is_some_and(Map::is_empty);
-    list.beside(bundle, "", |key| BUNDLE.contains(&key) || (key == "report" && report));
-    list.beside(log, "auditLog", |key| LOG.contains(&key));
-    list.beside(root, "auditLog.root", |key| ROOT.contains(&key));
+    list.add_fields(bundle, "", |key| BUNDLE.contains(&key) || (key == "report" && report));
+    list.add_fields(log, "auditLog", |key| LOG.contains(&key));
+    list.add_fields(root, "auditLog.root", |key| ROOT.contains(&key));
     let signature = "auditLog.root.signature";
     if signature_holds {
-        list.beside(&root["signature"], signature, |key| SIGNATURE.contains(&key));
+        list.add_fields(&root["signature"], signature, |key| SIGNATURE.contains(&key));
     } else if !root["signature"].is_null() {
         list.add(signature.to_owned(), "not checked");
     }
     for entry in map_objects(&log["entries"]) {
         let place = "auditLog.entries[]";
-        list.beside(entry, place, |key| PLACES.contains(&key) || BLOCKS.contains(&key) || LINKS.contains(&key));
+        list.add_fields(entry, place, |key| PLACES.contains(&key) || BLOCKS.contains(&key) || LINKS.contains(&key));
         for key in PLACES.iter().filter(|key| entry.get(**key).is_some_and(Value::is_null)) {
             list.add(format!("{place}.{key}"), "null, which hashes as if it were absent");
         }
     }
     for manifest in map_objects(&bundle["manifests"]) {
-        list.beside(manifest, "manifests[]", |key| key != "signature");
+        list.add_fields(manifest, "manifests[]", |key| key != "signature");
     }
     for item in map_objects(&bundle["items"]) {
-        list.beside(item, "items[]", |key| ITEM.contains(&key));
+        list.add_fields(item, "items[]", |key| ITEM.contains(&key));
     }
     let more = list.0.len().saturating_sub(MAX_NAMED);
-    let named = list.0.into_iter().take(MAX_NAMED).map(|(path, detail)| Uncovered { path, detail });
+    let listed = list.0.into_iter().take(MAX_NAMED).map(|(path, detail)| Uncovered { path, detail });
     let rest = (more > 0).then(|| Uncovered { path: "…".to_owned(), detail: format!("{more} more are not covered") });
-    named.chain(rest).collect()
+    listed.chain(rest).collect()
 }
 
 fn map_objects(list: &Value) -> &[Value] {
@@ -71,9 +71,9 @@ impl List {
     }
 
     /// Adds every field of an object that is not covered.
-    fn beside(&mut self, object: &Value, at: &str, held: impl Fn(&str) -> bool) {
+    fn add_fields(&mut self, object: &Value, at: &str, is_covered: impl Fn(&str) -> bool) {
         let fields = object.as_object().into_iter().flat_map(Map::keys);
-        for key in fields.filter(|key| !held(key.as_str())) {
+        for key in fields.filter(|key| !is_covered(key.as_str())) {
             let field = JsonPath::root().key(key).to_string();
             let dot = if at.is_empty() || field.starts_with('[') { "" } else { "." };
             self.add(format!("{at}{dot}{field}"), "no hash covers it");

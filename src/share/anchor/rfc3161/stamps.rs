@@ -51,7 +51,7 @@ impl Stamps {
         let mut places: Vec<(String, Oid)> =
             refs::read(store, &own)?.map(|tree| (own.clone(), tree)).into_iter().collect();
         places.extend(refs::fetched_at(store, &place)?);
-        let mut seen = BTreeSet::new();
+        let mut visited = BTreeSet::new();
         let (mut found, mut overfull) = (Vec::new(), Vec::new());
         let repo = store.local();
         // Each place has its own limit, so that one cannot use up another's.
@@ -60,7 +60,7 @@ impl Stamps {
             for (name, blob) in tree::files(store, tree).unwrap_or_default() {
                 let size = repo.try_find_header(blob.0).ok().flatten().map(|header| header.size());
                 let Some(size) = size.filter(|size| *size <= LONGEST) else { continue };
-                if seen.contains(&blob) {
+                if visited.contains(&blob) {
                     continue;
                 }
                 let Some(left) = room.checked_sub(size.max(SMALL)) else {
@@ -68,7 +68,7 @@ impl Stamps {
                     break;
                 };
                 room = left;
-                seen.insert(blob);
+                visited.insert(blob);
                 found.push(Found { name, blob, is_own: reference == own });
             }
         }

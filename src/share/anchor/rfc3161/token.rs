@@ -63,16 +63,17 @@ impl Roots {
 
     /// Returns the certificates valid at a time, and the number of the others.
     fn anchors(&self, seconds: u64) -> (Vec<TrustAnchor<'_>>, usize) {
-        let valid = |certificate: &Certificate| {
-            let validity = &certificate.tbs_certificate.validity;
-            let (start, end) = (validity.not_before.to_unix_duration(), validity.not_after.to_unix_duration());
-            (start.as_secs()..=end.as_secs()).contains(&seconds) && may_issue(certificate)
-        };
-        let fit = self.0.iter().filter(|(_, certificate)| valid(certificate));
+        let fit = self.0.iter().filter(|(_, certificate)| is_valid_at(certificate, seconds));
         let anchors: Vec<_> = fit.filter_map(|(root, _)| webpki::anchor_from_trusted_cert(root).ok()).collect();
         let unfit = self.0.len() - anchors.len();
         (anchors, unfit)
     }
+}
+
+fn is_valid_at(certificate: &Certificate, seconds: u64) -> bool {
+    let validity = &certificate.tbs_certificate.validity;
+    let (start, end) = (validity.not_before.to_unix_duration(), validity.not_after.to_unix_duration());
+    (start.as_secs()..=end.as_secs()).contains(&seconds) && may_issue(certificate)
 }
 
 /// Returns true if a CA certificate permits signing certificates, as far as it says.
@@ -211,8 +212,14 @@ pub(super) fn check(token: &[u8], root: &Digest, roots: &Roots) -> Result<Stamp,
     // The signer's own certificate was checked above; its issuers need not restrict their purpose.
     let usage = KeyUsage::required_if_present(TIME_STAMPING);
     let issuers = |path: &VerifiedPath<'_>| {
-        let issuer = |issuer: &webpki::Cert<'_>| Certificate::from_der(&issuer.der()).is_ok_and(|one| may_issue(&one));
-        if path.intermediate_certificates().all(issuer) { Ok(()) } else { Err(webpki::Error::EndEntityUsedAsCa) }
+        if path
+            .intermediate_certificates()
+            .all(|issuer| Certificate::from_der(&issuer.der()).is_ok_and(|one| may_issue(&one)))
+        {
+            Ok(())
+        } else {
+            Err(webpki::Error::EndEntityUsedAsCa)
+        }
     };
     let (anchors, unfit) = roots.anchors(seconds);
     end.verify_for_usage(ALGORITHMS, &anchors, &ders, time, usage, None, Some(&issuers)).map_err(|error| {
@@ -220,8 +227,7 @@ pub(super) fn check(token: &[u8], root: &Digest, roots: &Roots) -> Result<Stamp,
         Error::Certificate(format!("{error}{of_roots}"))
     })?;
     let signature = signer.signature.as_bytes();
-    let matches = |algorithm: &&dyn Algorithm| end.verify_signature(*algorithm, &attributes, signature).is_ok();
-    if !candidates(signer)?.iter().any(matches) {
+    if !candidates(signer)?.iter().any(|algorithm| end.verify_signature(*algorithm, &attributes, signature).is_ok()) {
         return Err(Error::Signature);
     }
     Ok(Stamp { at: latest(at, fraction, info.accuracy.as_ref())?, nonce: info.nonce })
@@ -232,8 +238,7 @@ fn gen_time(any: &Any) -> Result<(Moment, u64), Error> {
     let text = std::str::from_utf8(any.value()).ok().filter(|_| any.tag() == Tag::GeneralizedTime);
     let text = text.and_then(|text| text.strip_suffix('Z')).ok_or(Error::Time)?;
     let (whole, fraction) = text.split_once('.').map_or((text, None), |(whole, fraction)| (whole, Some(fraction)));
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    if whole.len() != 14 || !digits(whole) || fraction.is_some_and(|fraction| !digits(fraction)) {
+    if whole.len() != 14 || !are_digits(whole) || fraction.is_some_and(|fraction| !are_digits(fraction)) {
         return Err(Error::Time);
     }
     let part = |from: usize, to: usize| &whole[from..to];
@@ -248,19 +253,26 @@ fn gen_time(any: &Any) -> Result<(Moment, u64), Error> {
     Ok((Moment::from_millis(stamp.as_millisecond()), micros + u64::from(rest)))
 }
 
+fn are_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
 /// Returns the latest possible second of a token, with the accuracy it states.
 fn latest(at: Moment, micros: u64, accuracy: Option<&Accuracy>) -> Result<Moment, Error> {
-    let part = |part: Option<i16>| match part.map(u64::try_from) {
-        None => Ok(0),
-        Some(Ok(part @ 0..=999)) => Ok(part),
-        Some(_) => Err(Error::Time),
-    };
     let (mut seconds, mut micros) = (0, micros);
     if let Some(Accuracy { seconds: whole, millis, micros: small }) = accuracy {
         seconds = whole.map_or(Ok(0), u32::try_from).map_err(|_| Error::Time)?.into();
-        micros += part(*millis)? * 1000 + part(*small)?;
+        micros += read_fraction(*millis)? * 1000 + read_fraction(*small)?;
     }
     Ok(at.plus_millis((seconds + micros.div_ceil(1_000_000)) * 1000))
+}
+
+fn read_fraction(part: Option<i16>) -> Result<u64, Error> {
+    match part.map(u64::try_from) {
+        None => Ok(0),
+        Some(Ok(part @ 0..=999)) => Ok(part),
+        Some(_) => Err(Error::Time),
+    }
 }
 
 fn is_by(signer: &SignerInfo, certificate: &Certificate) -> bool {
@@ -308,23 +320,23 @@ fn check_attributes(signer: &SignerInfo, content: &[u8], certificate: &[u8]) -> 
     if kind != TST_INFO || digest.as_bytes() != hash(signer.digest_alg.oid, content)? {
         return Err(Error::Attributes);
     }
-    let named = match (one(SIGNING_CERTIFICATE_V2), one(SIGNING_CERTIFICATE)) {
+    let names_certificate = match (one(SIGNING_CERTIFICATE_V2), one(SIGNING_CERTIFICATE)) {
         (Some(v2), _) => {
-            let named: SigningCertificateV2 = v2.decode_as()?;
-            let first = named.certs.first().ok_or(Error::NotItsCertificate)?;
+            let signing: SigningCertificateV2 = v2.decode_as()?;
+            let first = signing.certs.first().ok_or(Error::NotItsCertificate)?;
             let algorithm = first.algorithm.as_ref().map_or(rfc5912::ID_SHA_256, |algorithm| algorithm.oid);
             first.hash.as_bytes() == hash(algorithm, certificate)?
         }
         (None, Some(v1)) => {
-            let named: SigningCertificate = v1.decode_as()?;
+            let signing: SigningCertificate = v1.decode_as()?;
             let mut sha1 = gix::hash::hasher(gix::hash::Kind::Sha1);
             sha1.update(certificate);
             let sha1 = sha1.try_finalize().map_err(|_| Error::NotItsCertificate)?;
-            named.certs.first().is_some_and(|first| first.hash.as_bytes() == sha1.as_slice())
+            signing.certs.first().is_some_and(|first| first.hash.as_bytes() == sha1.as_slice())
         }
         (None, None) => false,
     };
-    if !named {
+    if !names_certificate {
         return Err(Error::NotItsCertificate);
     }
     Ok(attributes.to_der()?)

@@ -68,19 +68,20 @@ impl S3Place {
         unsure: Unsure<'_>,
     ) -> Result<Published, AnyError> {
         let ThreadTip { thread, entries, last, fingerprint, leaves } = tip;
-        let published = |status| Published { kind: "thread", name: thread.to_string(), status };
-        let differs = |entries: u64| Error::DiffersOnThread { thread: thread.clone(), entries };
-        let now = |found: Vec<(Object, Stored)>| found.into_iter().next();
         let exactly = |number: u64| number == *entries;
-        if let Some((held, _)) = now(self.find_thread(bucket, fingerprint, thread, &exactly)?) {
-            return if held.last == *last { Ok(published("up-to-date")) } else { Err(differs(*entries).into()) };
+        if let Some((existing, _)) = first_object(self.find_thread(bucket, fingerprint, thread, &exactly)?) {
+            return if existing.last == *last {
+                Ok(with_status("up-to-date", thread))
+            } else {
+                Err(differs(*entries, thread).into())
+            };
         }
-        for (held, _) in self.find_thread(bucket, fingerprint, thread, &|_| true)? {
-            let at = usize::try_from(held.entries - 1).unwrap_or(usize::MAX);
+        for (existing, _) in self.find_thread(bucket, fingerprint, thread, &|_| true)? {
+            let at = usize::try_from(existing.entries - 1).unwrap_or(usize::MAX);
             match leaves.get(at) {
-                Some(leaf) if *leaf == held.last => {}
-                Some(_) => return Err(differs(held.entries).into()),
-                None if held.entries > *entries => return Ok(published("behind")),
+                Some(leaf) if *leaf == existing.last => {}
+                Some(_) => return Err(differs(existing.entries, thread).into()),
+                None if existing.entries > *entries => return Ok(with_status("behind", thread)),
                 // The chain is unreadable up to there, which the check below reports.
                 None => {}
             }
@@ -96,14 +97,14 @@ impl S3Place {
         };
         self.put(bucket, means, &self.thread_key(fingerprint, thread, *entries), &object)?;
         // Another process may have been faster, and only the earliest version counts.
-        let found = now(self.find_thread(bucket, fingerprint, thread, &exactly)?);
-        let (held, stored) = found.ok_or_else(|| Error::NotKept(subject.clone()))?;
-        if held != object {
-            return Err(differs(*entries).into());
+        let found = first_object(self.find_thread(bucket, fingerprint, thread, &exactly)?);
+        let (existing, stored) = found.ok_or_else(|| Error::NotKept(subject.clone()))?;
+        if existing != object {
+            return Err(differs(*entries, thread).into());
         }
         match stored.is_loose(means.clock.now()) {
             Some(why) => Err(Error::NotLocked(subject, why).into()),
-            None => Ok(published("new")),
+            None => Ok(with_status("new", thread)),
         }
     }
 
@@ -124,8 +125,14 @@ impl S3Place {
             let object = object.ok_or(Error::NotOurs("thread"))?;
             let expected = entries(&key).unwrap_or_default();
             if object.thread != *thread || object.entries != expected || object.fingerprint != fingerprint {
-                let Object { thread, entries, fingerprint, .. } = object;
-                return Err(Error::ThreadElsewhere { expected, thread, entries, fingerprint }.into());
+                let Object { thread: stored_thread, entries: stored_entries, fingerprint: stored_key, .. } = object;
+                return Err(Error::ThreadElsewhere {
+                    expected,
+                    thread: stored_thread,
+                    entries: stored_entries,
+                    fingerprint: stored_key,
+                }
+                .into());
             }
             found.push((object, stored));
         }
@@ -141,6 +148,18 @@ impl S3Place {
     fn thread_key(&self, fingerprint: &str, thread: &ThreadId, entries: u64) -> String {
         format!("{}{entries}.json", self.thread_folder(fingerprint, thread))
     }
+}
+
+fn differs(entries: u64, thread: &ThreadId) -> Error {
+    Error::DiffersOnThread { thread: thread.clone(), entries }
+}
+
+fn with_status(status: &'static str, thread: &ThreadId) -> Published {
+    Published { kind: "thread", name: thread.to_string(), status }
+}
+
+fn first_object(found: Vec<(Object, Stored)>) -> Option<(Object, Stored)> {
+    found.into_iter().next()
 }
 
 /// Reads the key of an object about a thread in a writer's folder: the thread and the number of

@@ -10,7 +10,7 @@ use crate::model::digest::Digest;
 use crate::model::printable::line;
 use crate::model::time::Moment;
 use crate::share::anchor::Means;
-use crate::share::anchor::program::{self, Program, Reply, shown};
+use crate::share::anchor::program::{self, Program, Reply, shorten};
 
 /// S3's error code for a clock difference.
 pub const SKEWED: &str = "RequestTimeTooSkewed";
@@ -222,24 +222,28 @@ impl Bucket<'_> {
     }
 
     fn refused(&self, reply: &Reply) -> Error {
-        let said = xml::refusal(&reply.body);
+        let refusal = xml::refusal(&reply.body);
         let (code, mut message) =
-            said.map_or(("nothing".into(), "no reason given".into()), |said| (said.code, said.message));
+            refusal.map_or(("nothing".into(), "no reason given".into()), |refusal| (refusal.code, refusal.message));
         if let Some(dated) = reply.header("date").filter(|_| code == SKEWED) {
             message = format!("{message} Its answer is dated {dated}, and it is {} here.", self.means.clock.now());
         }
-        let short = |text: String| line(&text.chars().take(200).collect::<String>());
-        Error::Refused { status: reply.status, code: short(code), message: short(message) }
+        Error::Refused { status: reply.status, code: shorten_line(&code), message: shorten_line(&message) }
     }
+}
+
+fn shorten_line(text: &str) -> String {
+    line(&text.chars().take(200).collect::<String>())
 }
 
 /// Encodes a text for a URL, except for letters, digits and some other bytes.
 fn encoded(text: &str, plain: &[u8]) -> String {
-    let encode = |byte: u8| match byte {
-        _ if byte.is_ascii_alphanumeric() || plain.contains(&byte) => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    };
-    text.bytes().map(encode).collect()
+    text.bytes()
+        .map(|byte| match byte {
+            _ if byte.is_ascii_alphanumeric() || plain.contains(&byte) => char::from(byte).to_string(),
+            _ => format!("%{byte:02X}"),
+        })
+        .collect()
 }
 
 fn moment(text: &str) -> Result<Moment, Error> {
@@ -263,6 +267,6 @@ errors! {
 impl Error {
     /// Returns the error for an unexpected answer.
     pub(super) fn answer(why: &str) -> Self {
-        Self::Answer(shown(why))
+        Self::Answer(shorten(why))
     }
 }

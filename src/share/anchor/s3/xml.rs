@@ -142,7 +142,7 @@ fn root(text: &str) -> Option<String> {
             Event::Start(start) | Event::Empty(start) => {
                 return Some(String::from_utf8_lossy(start.local_name().as_ref()).into_owned());
             }
-            Event::Text(text) if !text.iter().all(u8::is_ascii_whitespace) => return None,
+            Event::Text(content) if !content.iter().all(u8::is_ascii_whitespace) => return None,
             Event::Decl(_) | Event::DocType(_) | Event::Comment(_) | Event::PI(_) | Event::Text(_) => {}
             _ => return None,
         }
@@ -157,8 +157,8 @@ fn decoded(name: &str) -> Option<String> {
         rest = more;
         bytes.push(match first {
             b'%' => {
-                let (hex, more) = rest.split_at_checked(2)?;
-                rest = more;
+                let (hex, after) = rest.split_at_checked(2)?;
+                rest = after;
                 u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()?
             }
             b'+' => b' ',

@@ -82,12 +82,17 @@ pub fn packet(source: &Source<'_>, around: &Surroundings, now: Moment) -> Draft 
 }
 
 fn saved(trail: &Trail) -> Vec<String> {
-    let entry = |checkpoint: &Checkpoint| {
-        let plain = format!("checkpoint {} saved at {}", checkpoint.id, checkpoint.entry.at);
-        let told = checkpoint.content().summary.as_ref().map(|summary| format!("{plain}: {summary}"));
-        told.filter(|told| !is_suspect(told)).unwrap_or(plain)
-    };
-    let mut entries: Vec<String> = trail.checkpoints.iter().rev().take(NAMED).map(entry).collect();
+    let mut entries: Vec<String> = trail
+        .checkpoints
+        .iter()
+        .rev()
+        .take(NAMED)
+        .map(|checkpoint| {
+            let plain = format!("checkpoint {} saved at {}", checkpoint.id, checkpoint.entry.at);
+            let text = checkpoint.content().summary.as_ref().map(|summary| format!("{plain}: {summary}"));
+            text.filter(|text| !is_suspect(text)).unwrap_or(plain)
+        })
+        .collect();
     entries.reverse();
     if trail.checkpoints.len() > NAMED {
         entries.insert(0, format!("{} checkpoints that are not named here", trail.checkpoints.len() - NAMED));

@@ -130,7 +130,7 @@ pub(super) fn entries(body: &str) -> Vec<Entry> {
             continue;
         }
         let room = line.len() - line.trim_start().len();
-        let outermost = items.first().map_or(usize::MAX, |(room, _)| *room);
+        let outermost = items.first().map_or(usize::MAX, |(indent, _)| *indent);
         let starts = if open.is_none() && !is_fence && room <= outermost { item(line) } else { None };
         if let Some(entry) = starts {
             items.push((room, entry));
@@ -162,16 +162,16 @@ fn item(line: &str) -> Option<Entry> {
     let text = number.strip_prefix(signs)?.strip_prefix([' ', '\t'])?.trim_start();
     let unboxed = |mark| text.strip_prefix(mark).map(str::trim_start);
     let done = unboxed("[x]").or_else(|| unboxed("[X]"));
-    let entry = |text: &str, is_open| Some(Entry { text: text.to_owned(), is_open });
-    unboxed("[ ]").map_or_else(|| entry(done.unwrap_or(text), false), |text| entry(text, true))
+    let open = unboxed("[ ]");
+    Some(Entry { text: open.or(done).unwrap_or(text).to_owned(), is_open: open.is_some() })
 }
 
 fn without_comments(text: &str) -> String {
     let mut rest = text;
-    let mut said = String::with_capacity(text.len());
+    let mut plain = String::with_capacity(text.len());
     while let Some((before, behind)) = rest.split_once("<!--") {
-        said.push_str(before);
+        plain.push_str(before);
         rest = behind.split_once("-->").map_or("", |(_, behind)| behind);
     }
-    said + rest
+    plain + rest
 }

@@ -17,8 +17,11 @@ const OTHER_NAMES: [&[&str]; FIELDS.len()] = [
 /// Returns the field that a heading names, in any case, with spaces or underscores.
 pub(super) fn field(heading: &str) -> Option<&'static str> {
     let key = key(heading);
-    let is_other = |names: &[&str]| names.contains(&key.replace('_', " ").as_str());
-    FIELDS.into_iter().zip(OTHER_NAMES).find(|(field, names)| *field == key || is_other(names)).map(|(field, _)| field)
+    FIELDS
+        .into_iter()
+        .zip(OTHER_NAMES)
+        .find(|(field, names)| *field == key || names.contains(&key.replace('_', " ").as_str()))
+        .map(|(field, _)| field)
 }
 
 /// Returns a heading in the form of a key.

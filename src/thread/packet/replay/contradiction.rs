@@ -16,16 +16,16 @@ pub(super) fn findings(packet: &Packet, next_action: Option<&str>) -> Vec<Findin
     let deeds: Vec<(usize, Deed)> = deeds(&packet.completed).filter(|(_, deed)| !deed.partial).collect();
     let mut findings = Vec::new();
     if let Some(text) = next_action {
-        let next: Vec<Deed> = clauses(text).iter().map(|clause| Deed::of(clause)).collect();
+        let next: Vec<Deed> = clauses(text).iter().map(|clause| Deed::from_clause(clause)).collect();
         for (at, done) in &deeds {
             let again = next.iter().find(|next| same(next, done));
-            findings.extend(again.map(|next| Finding {
+            findings.extend(again.map(|repeated| Finding {
                 rule: "C1",
                 field: "next_action".into(),
                 what: format!(
                     "completed[{at}] {} is to be started in next_action ({})",
                     quoted(&packet.completed[*at]),
-                    next.words.join(" ")
+                    repeated.words.join(" ")
                 ),
             }));
         }
@@ -50,8 +50,8 @@ pub(super) fn findings(packet: &Packet, next_action: Option<&str>) -> Vec<Findin
 }
 
 fn deeds(texts: &[String]) -> impl Iterator<Item = (usize, Deed)> + '_ {
-    let said = texts.iter().enumerate().filter(|(_, text)| !is_none(text));
-    said.map(|(at, text)| (at, Deed::of(&clauses(text).into_iter().flatten().collect::<Vec<_>>())))
+    let entries = texts.iter().enumerate().filter(|(_, text)| !is_none(text));
+    entries.map(|(at, text)| (at, Deed::from_clause(&clauses(text).into_iter().flatten().collect::<Vec<_>>())))
 }
 
 /// A deed that a text reports or requests.
@@ -67,25 +67,35 @@ struct Deed {
 }
 
 impl Deed {
-    fn of(clause: &[Word]) -> Self {
-        let negated = |word: &Word| matches!(word.form.as_str(), "not" | "never" | "without");
-        let said = |word: &&Word| word.carries() && !word.is(DONE) && !word.is(START);
-        let forms = |wanted: &dyn Fn(&Word) -> bool| -> BTreeSet<String> {
-            clause.iter().filter(said).filter(|word| wanted(word)).map(|word| word.form.clone()).collect()
+    fn from_clause(clause: &[Word]) -> Self {
+        let forms = |selects: &dyn Fn(&Word) -> bool| -> BTreeSet<String> {
+            clause
+                .iter()
+                .filter(|word| carries_meaning(word))
+                .filter(|word| selects(word))
+                .map(|word| word.form.clone())
+                .collect()
         };
         Self {
             core: forms(&|word| !word.is(MAKING)),
             all: forms(&|_| true),
-            partial: clause.iter().any(|word| word.is(PARTIAL) || negated(word)),
-            words: clause.iter().filter(said).take(8).map(|word| quoted(&word.text)).collect(),
+            partial: clause
+                .iter()
+                .any(|word| word.is(PARTIAL) || matches!(word.form.as_str(), "not" | "never" | "without")),
+            words: clause.iter().filter(|word| carries_meaning(word)).take(8).map(|word| quoted(&word.text)).collect(),
         }
     }
 }
 
+fn carries_meaning(word: &Word) -> bool {
+    word.carries() && !word.is(DONE) && !word.is(START)
+}
+
 /// Returns true if the objects of two deeds match.
 fn same(one: &Deed, other: &Deed) -> bool {
-    let is_within = |core: &BTreeSet<String>, all: &BTreeSet<String>| {
-        !core.is_empty() && core.iter().all(|word| all.iter().any(|other| vocabulary::same(word, other)))
-    };
     is_within(&one.core, &other.all) && is_within(&other.core, &one.all)
+}
+
+fn is_within(core: &BTreeSet<String>, all: &BTreeSet<String>) -> bool {
+    !core.is_empty() && core.iter().all(|word| all.iter().any(|other| vocabulary::same(word, other)))
 }

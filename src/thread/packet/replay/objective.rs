@@ -12,8 +12,8 @@ const LIKE: usize = 50;
 ///
 /// Similarity is twice the number of common words over the number of both. An objective whose
 /// words, at least two, are all in the other is similar too.
-pub(super) fn finding(objective: &str, wanted: &str) -> Option<Finding> {
-    let (one, other) = (words(objective), words(wanted));
+pub(super) fn finding(objective: &str, expected: &str) -> Option<Finding> {
+    let (one, other) = (words(objective), words(expected));
     let common = one.iter().filter(|word| has(&other, word)).count();
     let percent = (200 * common).checked_div(one.len() + other.len()).unwrap_or(0);
     let part = common >= 2 && common == one.len().min(other.len());
@@ -25,7 +25,7 @@ pub(super) fn finding(objective: &str, wanted: &str) -> Option<Finding> {
     let what = format!(
         "objective {} is unlike the task {} ({percent}% alike, at least {LIKE}% needed; not in it: {})",
         quoted(objective),
-        quoted(wanted),
+        quoted(expected),
         missing.join(", ")
     );
     Some(Finding { rule: "O1", field: "objective".into(), what })
@@ -42,6 +42,6 @@ fn words(text: &str) -> Vec<Word> {
     words
 }
 
-fn has(words: &[Word], wanted: &Word) -> bool {
-    words.iter().any(|word| same(&word.form, &wanted.form))
+fn has(words: &[Word], searched: &Word) -> bool {
+    words.iter().any(|word| same(&word.form, &searched.form))
 }

@@ -10,8 +10,7 @@ use crate::thread::packet::words::clauses;
 pub(super) fn findings(packet: &Packet, next_action: Option<&str>) -> Vec<Finding> {
     let mut findings = Vec::new();
     // An entry with only quotations is empty.
-    let only_none = |entries: &[String]| entries.iter().all(|text| text.is_empty() || is_none(text));
-    let nothing_open = !packet.unresolved.is_empty() && only_none(&packet.unresolved);
+    let nothing_open = !packet.unresolved.is_empty() && has_only_none(&packet.unresolved);
     if nothing_open && let Some(word) = next_action.and_then(blocked) {
         findings.push(Finding {
             rule: "B1",
@@ -27,7 +26,7 @@ pub(super) fn findings(packet: &Packet, next_action: Option<&str>) -> Vec<Findin
     ];
     for (field, entries) in lists {
         let none = entries.iter().position(|text| is_none(text));
-        if let Some(none) = none.filter(|_| !only_none(entries)) {
+        if let Some(none) = none.filter(|_| !has_only_none(entries)) {
             let what = format!("{field}[{none}] says {} beside other entries", quoted(&entries[none]));
             findings.push(Finding { rule: "B2", field: field.into(), what });
         }
@@ -40,12 +39,17 @@ pub(super) fn findings(packet: &Packet, next_action: Option<&str>) -> Vec<Findin
     findings
 }
 
+fn has_only_none(entries: &[String]) -> bool {
+    entries.iter().all(|text| text.is_empty() || is_none(text))
+}
+
 /// Returns the word that expresses waiting, if any.
 fn blocked(text: &str) -> Option<String> {
     for clause in clauses(text) {
         for (at, word) in clause.iter().enumerate() {
             let before = &clause[at.saturating_sub(2)..at];
-            let negated = before.iter().any(|word| matches!(word.form.as_str(), "no" | "not" | "never" | "without"));
+            let negated =
+                before.iter().any(|earlier| matches!(earlier.form.as_str(), "no" | "not" | "never" | "without"));
             if word.is(BLOCKING) && !negated {
                 return Some(word.text.clone());
             }

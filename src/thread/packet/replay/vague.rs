@@ -13,9 +13,8 @@ const ENOUGH: usize = 3;
 
 /// Checks the next action: one of its clauses must be concrete.
 pub(super) fn next_action(text: &str) -> Option<Finding> {
-    let finding = |rule, what| Some(Finding { rule, field: "next_action".into(), what });
     if is_none(text) || is_placeholder(text) {
-        return finding("R4", format!("next_action {} is only a placeholder", quoted(text)));
+        return Some(finding("R4", "next_action", format!("next_action {} is only a placeholder", quoted(text))));
     }
     let clauses = clauses(text);
     let mut first = None;
@@ -25,25 +24,28 @@ pub(super) fn next_action(text: &str) -> Option<Finding> {
             found => first = first.or(found),
         }
     }
-    match first {
-        Some((rule, what)) => finding(rule, format!("next_action {} {what}", quoted(text))),
-        None => finding("R4", format!("next_action {} has no words", quoted(text))),
-    }
+    Some(match first {
+        Some((rule, what)) => finding(rule, "next_action", format!("next_action {} {what}", quoted(text))),
+        None => finding("R4", "next_action", format!("next_action {} has no words", quoted(text))),
+    })
+}
+
+fn finding(rule: &'static str, field: &str, what: String) -> Finding {
+    Finding { rule, field: field.into(), what }
 }
 
 /// Checks the objective: a word must be significant.
 pub(super) fn objective(text: &str) -> Option<Finding> {
-    let finding = |rule, what| Some(Finding { rule, field: "objective".into(), what });
     if is_none(text) || is_placeholder(text) {
-        return finding("R4", format!("objective {} is only a placeholder", quoted(text)));
+        return Some(finding("R4", "objective", format!("objective {} is only a placeholder", quoted(text))));
     }
     let words: Vec<Word> = clauses(text).into_iter().flatten().collect();
-    let says = |word: &Word| word.carries() && !word.is(GENERIC) && !word.is(VAGUE) && !word.is(START);
-    let create_only = |word: &Word| word.is(MAKING);
-    if words.iter().any(|word| says(word) && !create_only(word)) {
+    let general = [GENERIC, VAGUE, START, MAKING];
+    if words.iter().any(|word| word.carries() && !general.iter().any(|kind| word.is(kind))) {
         return None;
     }
-    finding("R6", format!("objective {} holds only general words ({})", quoted(text), named(words.iter())))
+    let what = format!("objective {} holds only general words ({})", quoted(text), list_words(words.iter()));
+    Some(finding("R6", "objective", what))
 }
 
 /// Returns the reason why a clause is not an executable action.
@@ -77,7 +79,7 @@ fn judge(clause: &[Word]) -> Option<(&'static str, String)> {
     if objects.is_empty() {
         return Some(("R3", format!("says {} of nothing", quoted(&verb.text))));
     }
-    Some(("R2", format!("says {} of general words only ({})", quoted(&verb.text), named(objects.into_iter()))))
+    Some(("R2", format!("says {} of general words only ({})", quoted(&verb.text), list_words(objects.into_iter()))))
 }
 
 fn is_lead(word: &Word) -> bool {
@@ -107,9 +109,9 @@ fn is_concrete(clause: &[Word], at: usize) -> bool {
         Kind::Plain => false,
         Kind::Name | Kind::Path | Kind::Identifier | Kind::Command => true,
         Kind::Quoted => {
-            let says =
-                |word: &Word| word.kind != Kind::Plain || (word.carries() && !word.is(GENERIC) && !word.is(VAGUE));
-            clauses(&word.text).iter().flatten().any(says)
+            let is_specific =
+                |part: &Word| part.kind != Kind::Plain || (part.carries() && !part.is(GENERIC) && !part.is(VAGUE));
+            clauses(&word.text).iter().flatten().any(is_specific)
         }
         // "step 4" is particular; "the remaining 3 tasks" and "in 2 days" are not.
         Kind::Number => {
@@ -120,6 +122,6 @@ fn is_concrete(clause: &[Word], at: usize) -> bool {
     }
 }
 
-fn named<'a>(words: impl Iterator<Item = &'a Word>) -> String {
+fn list_words<'a>(words: impl Iterator<Item = &'a Word>) -> String {
     words.filter(|word| word.carries()).take(8).map(|word| quoted(&word.text)).collect::<Vec<_>>().join(", ")
 }

@@ -20,8 +20,11 @@ const FOLLOW: &str = "follow";
 /// Returns the first match of each rule in a plain text, in the order of the rules.
 pub(super) fn matches(plain: &Plain) -> Vec<(&'static str, Range<usize>)> {
     static READ: LazyLock<[Vec<Regex>; RULES.len()]> = LazyLock::new(|| RULES.map(compiled));
-    let first = |patterns: &Vec<Regex>| patterns.iter().find_map(|pattern| pattern.find(&plain.text));
-    RULES.into_iter().zip(READ.iter()).filter_map(|(id, patterns)| Some((id, first(patterns)?.range()))).collect()
+    RULES
+        .into_iter()
+        .zip(READ.iter())
+        .filter_map(|(id, patterns)| Some((id, patterns.iter().find_map(|pattern| pattern.find(&plain.text))?.range())))
+        .collect()
 }
 
 /// Returns true if a plain text tells its reader to follow a quotation.
@@ -32,8 +35,13 @@ pub(super) fn asks_to_follow(plain: &Plain) -> bool {
 
 /// Compiles the patterns of a section. Their spaces match line ends, too.
 fn compiled(section: &str) -> Vec<Regex> {
-    let fill = |pattern: String, part: &&str| pattern.replace(part, UNTRUSTED.section(part)[0]);
-    let filled = |pattern: &&str| PARTS.iter().fold((*pattern).to_owned(), fill).replace(' ', r"\s");
-    let compile = |pattern: String| Regex::new(&format!("(?m){pattern}")).expect("a test compiles every pattern");
-    UNTRUSTED.section(section).iter().map(|pattern| compile(filled(pattern))).collect()
+    let patterns = UNTRUSTED.section(section).iter().map(|pattern| format!("(?m){}", fill(pattern)));
+    patterns.map(|pattern| Regex::new(&pattern).expect("a test compiles every pattern")).collect()
+}
+
+fn fill(pattern: &str) -> String {
+    PARTS
+        .iter()
+        .fold((*pattern).to_owned(), |pattern, part| pattern.replace(part, UNTRUSTED.section(part)[0]))
+        .replace(' ', r"\s")
 }

@@ -90,13 +90,21 @@ fn tag(c: char) -> Option<char> {
 /// Returns the Latin letter or ASCII character that a character looks like.
 fn look_alike(c: char) -> char {
     static LATIN: LazyLock<HashMap<char, char>> = LazyLock::new(|| {
-        let code = |code: &str| code.strip_prefix("U+").and_then(|hex| u32::from_str_radix(hex, 16).ok());
-        let character = move |written: &str| code(written).and_then(char::from_u32).expect("it is a code point");
-        let letter = |latin: &str| latin.chars().next().expect("an entry begins with a letter");
-        let entry = |(latin, others): (&'static str, &'static str)| {
-            others.split(' ').map(move |other| (character(other), letter(latin)))
-        };
-        LOOK_ALIKES.pairs("look-alikes").flat_map(entry).collect()
+        LOOK_ALIKES
+            .pairs("look-alikes")
+            .flat_map(|(latin, others)| {
+                others.split(' ').map(move |other| {
+                    (
+                        other
+                            .strip_prefix("U+")
+                            .and_then(|hex| u32::from_str_radix(hex, 16).ok())
+                            .and_then(char::from_u32)
+                            .expect("it is a code point"),
+                        latin.chars().next().expect("an entry begins with a letter"),
+                    )
+                })
+            })
+            .collect()
     });
     LATIN.get(&c).copied().unwrap_or(c)
 }

@@ -18,7 +18,7 @@ use crate::model::log_name::LogName;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::{Kind, Place};
 
-use super::travelling::Travelling;
+use super::shared_log::SharedLog;
 
 /// The pushed chains and the state of the remote.
 pub(crate) struct Outbound<'a> {
@@ -88,14 +88,14 @@ impl Outbound<'_> {
             self.fitting()?.into_iter().partition(|log| log.is_read && Some(log.name.key()) == key.as_deref());
         // Clones with contradicting statements keep separate logs.
         let contradicts =
-            |log: &Travelling| lacking.iter().any(|(about, events)| log.contradicts(self.store, about, events));
+            |log: &SharedLog| lacking.iter().any(|(about, events)| log.contradicts(self.store, about, events));
         usable.retain(|log| !log.is_adopted || !contradicts(log));
         let mut logs = Logs::default();
-        let going = match self.writer {
+        let continued = match self.writer {
             Some(writer) => self.grow(writer, usable, lacking, &mut logs)?,
             None => usable,
         };
-        logs.heads.extend(going.into_iter().chain(others).map(|log| (log.name, log.head)));
+        logs.heads.extend(continued.into_iter().chain(others).map(|log| (log.name, log.head)));
         Ok(logs)
     }
 
@@ -104,35 +104,37 @@ impl Outbound<'_> {
     fn grow(
         &self,
         writer: &Writer,
-        mut own: Vec<Travelling>,
+        mut own: Vec<SharedLog>,
         mut lacking: BTreeMap<Subject, Vec<Dated>>,
         logs: &mut Logs,
-    ) -> Result<Vec<Travelling>, Error> {
+    ) -> Result<Vec<SharedLog>, Error> {
         own.sort_by(|one, other| (!one.is_there, &one.name).cmp(&(!other.is_there, &other.name)));
         // Continues a log on the remote if there is one.
         let is_any_there = own.first().is_some_and(|log| log.is_there);
-        let (mut going, mut spare) = (Vec::new(), Vec::new());
+        let (mut chosen, mut unused) = (Vec::new(), Vec::new());
         for log in own.into_iter().filter(|log| log.is_there == is_any_there) {
             let before = lacking.len();
             lacking.retain(|about, events| !log.lacks(about, events).is_empty());
             let goes = log.is_there || self.handed.is_none() || lacking.len() < before;
-            if goes { going.push(log) } else { spare.push(log) }
+            if goes { chosen.push(log) } else { unused.push(log) }
         }
-        if going.is_empty() {
-            going.extend(spare.into_iter().next().filter(|_| !lacking.is_empty()));
+        if chosen.is_empty() {
+            chosen.extend(unused.into_iter().next().filter(|_| !lacking.is_empty()));
         }
-        let mut rest = going.into_iter();
+        let mut rest = chosen.into_iter();
         let mut grown = rest.next();
-        let lacks = |(about, events): (&Subject, &Vec<Dated>)| {
-            let lacks = grown.as_ref().map_or_else(|| events.clone(), |log| log.lacks(about, events));
-            lacks.into_iter().map(|dated| (about.clone(), dated)).collect::<Vec<_>>()
-        };
-        let mut new: Vec<(Subject, Dated)> = lacking.iter().flat_map(lacks).collect();
-        let mut going: Vec<Travelling> = rest.collect();
+        let mut new: Vec<(Subject, Dated)> = lacking
+            .iter()
+            .flat_map(|(about, events)| {
+                let lacks = grown.as_ref().map_or_else(|| events.clone(), |log| log.lacks(about, events));
+                lacks.into_iter().map(|dated| (about.clone(), dated)).collect::<Vec<_>>()
+            })
+            .collect();
+        let mut unchanged: Vec<SharedLog> = rest.collect();
         if let Some(grown) = grown.as_mut() {
             grown.say(&new);
             if self.folds {
-                new.extend(self.fold(grown, &mut going, logs));
+                new.extend(self.fold(grown, &mut unchanged, logs));
             }
         }
         if !new.is_empty() {
@@ -145,13 +147,13 @@ impl Outbound<'_> {
         } else if let Some(log) = grown {
             logs.heads.push((log.name, log.head));
         }
-        Ok(going)
+        Ok(unchanged)
     }
 
     /// Folds logs on the remote into one of them; returns the additional statements.
-    fn fold(&self, into: &mut Travelling, going: &mut Vec<Travelling>, logs: &mut Logs) -> Vec<(Subject, Dated)> {
+    fn fold(&self, into: &mut SharedLog, unchanged: &mut Vec<SharedLog>, logs: &mut Logs) -> Vec<(Subject, Dated)> {
         let mut new = Vec::new();
-        going.retain(|log| {
+        unchanged.retain(|log| {
             let head = self.theirs.get(&log.name).filter(|_| into.is_there && log.is_there);
             let Some((head, lacking)) = head.zip(into.folded(log)) else { return true };
             into.say(&lacking);
@@ -165,7 +167,7 @@ impl Outbound<'_> {
     /// Returns the logs whose new statements may all be revealed to the remote.
     ///
     /// An unreadable log qualifies only if everything may be revealed.
-    fn fitting(&self) -> Result<Vec<Travelling>, Error> {
+    fn fitting(&self) -> Result<Vec<SharedLog>, Error> {
         let names: BTreeSet<LogName> =
             log::travelling(self.store)?.into_iter().chain(self.theirs.keys().cloned()).collect();
         let mut fitting = Vec::new();
@@ -176,7 +178,7 @@ impl Outbound<'_> {
                 fitting.push(log);
             } else if let Some(head) = self.theirs.get(&name).copied() {
                 let (_, links) = chain::read_at(self.store, &name.reference(), head)?;
-                let mut log = Travelling::new(name, head, &links);
+                let mut log = SharedLog::new(name, head, &links);
                 (log.is_there, log.is_adopted) = (true, true);
                 fitting.push(log);
             }
@@ -185,20 +187,20 @@ impl Outbound<'_> {
     }
 
     /// Returns a log of this repository, if it continues the remote's and the rest may be revealed.
-    fn local(&self, name: &LogName, head: Oid) -> Option<Travelling> {
+    fn local(&self, name: &LogName, head: Oid) -> Option<SharedLog> {
         let links = match chain::read_at(self.store, &name.reference(), head) {
             Ok((_, links)) => links,
             Err(_) if self.handed.is_none() => Vec::new(),
             Err(_) => return None,
         };
         let there = self.there.get(&Place::of_log(name));
-        let known = there.and_then(|head| links.iter().position(|link| link.commit == *head));
+        let known = there.and_then(|tip| links.iter().position(|link| link.commit == *tip));
         if known.is_none() && self.theirs.contains_key(name) {
             return None;
         }
         let mut new = links[known.map_or(0, |at| at + 1)..].iter().map(|link| &link.entry);
         let fits = new.all(|entry| self.may_tell(&entry.about, &entry.event));
-        let mut log = Travelling::new(name.clone(), head, &links);
+        let mut log = SharedLog::new(name.clone(), head, &links);
         log.is_there = known.is_some();
         fits.then_some(log)
     }
@@ -248,7 +250,7 @@ impl Outbound<'_> {
     pub(super) fn to_say(&self, key: &str) -> Result<BTreeMap<Subject, Vec<Dated>>, Error> {
         let mut say: BTreeMap<Subject, Vec<Dated>> = BTreeMap::new();
         for Link { entry, .. } in log::private(self.store, key)? {
-            let Dated { at, event } = Dated::of(&entry);
+            let Dated { at, event } = Dated::from_entry(&entry);
             let about = entry.about;
             let Some(place) = place_of(&about) else { continue };
             let is_ours = self.ours.contains_key(&place);

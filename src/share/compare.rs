@@ -4,20 +4,21 @@
 //! about our chain and must not prevent a push: our log then takes an alternative name.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Serialize;
 
 use crate::git::history;
 use crate::git::remote::{self, Depth, Reach};
 use crate::git::store::{KeepGuard, Store};
-use crate::ledger::log;
+use crate::ledger::{chain, log, sign};
 use crate::model::any_error::AnyError;
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::log_name::LogName;
 
-use super::place::refuses;
 use super::push::Status;
+use super::shared_refs::refuses;
 use super::{Kind, Place};
 
 /// An invalid object on a remote under the name of one of our chains.
@@ -49,24 +50,24 @@ pub(super) enum Found {
 }
 
 /// The remote's refs.
-pub(super) struct Remotely<'a> {
+pub(super) struct RemoteRefs<'a> {
     pub(super) store: &'a Store,
     pub(super) reach: &'a Reach,
     pub(super) url: &'a str,
     pub(super) has: BTreeMap<Place, Oid>,
 }
 
-impl Remotely<'_> {
+impl RemoteRefs<'_> {
     /// Compares our object with the remote's. Fetches what the comparison needs and keeps it as
-    /// long as `kept`.
+    /// long as `guard`.
     pub(super) fn look(
         &self,
         place: &Place,
         ours: Oid,
-        kept: &mut KeepGuard,
+        guard: &mut KeepGuard,
     ) -> Result<(Found, Option<Rival>), AnyError> {
         let Some(theirs) = self.has.get(place).copied() else { return Ok((Found::Stands(Status::New), None)) };
-        let (status, fault) = match self.bring(place, theirs, kept)? {
+        let (status, fault) = match self.bring(place, theirs, guard)? {
             Some(why) => (None, Some(why)),
             None => self.compare(place, theirs, ours),
         };
@@ -74,12 +75,13 @@ impl Remotely<'_> {
         let Some(why) = fault else {
             return Ok((self.honest(place, status, theirs, ours, log)?, None));
         };
-        let beside = match &log {
+        let alternative = match &log {
             Some(log) => self.free(log, theirs, ours)?,
             None => None,
         };
-        let rival = Rival { place: place.clone(), theirs, why, instead: beside.as_ref().map(|(name, _)| name.clone()) };
-        Ok((beside.map_or(Found::Blocked, |(name, status)| Found::Beside(name, status)), Some(rival)))
+        let rival =
+            Rival { place: place.clone(), theirs, why, instead: alternative.as_ref().map(|(name, _)| name.clone()) };
+        Ok((alternative.map_or(Found::Blocked, |(name, free)| Found::Beside(name, free)), Some(rival)))
     }
 
     /// Compares two valid objects.
@@ -97,18 +99,18 @@ impl Remotely<'_> {
         // Another clone with the same key pushed first.
         let Some(log) = log.filter(|_| self.store.contains(theirs)) else { return Ok(Found::Apart) };
         let Some(to) = log::separate_name(self.store, &log, ours, theirs)? else { return Ok(Found::Apart) };
-        let status = self.stand(&Place::of_log(&to), ours).filter(|_| place.kind == Kind::Log);
-        Ok(status.map_or(Found::Apart, |status| Found::Beside(to, status)))
+        let separate = self.stand(&Place::of_log(&to), ours).filter(|_| place.kind == Kind::Log);
+        Ok(separate.map_or(Found::Apart, |agreed| Found::Beside(to, agreed)))
     }
 
     /// Fetches the remote's log for comparison; returns a reason if the log is invalid.
-    pub(super) fn bring(&self, place: &Place, theirs: Oid, kept: &mut KeepGuard) -> Result<Option<String>, AnyError> {
+    pub(super) fn bring(&self, place: &Place, theirs: Oid, guard: &mut KeepGuard) -> Result<Option<String>, AnyError> {
         if place.kind != Kind::Log || self.store.contains(theirs) {
             return Ok(None);
         }
         match remote::fetch(self.store, self.reach, self.url, &[theirs], Depth::History) {
             Ok(brought) => {
-                kept.join(brought);
+                guard.join(brought);
                 Ok(None)
             }
             Err(remote::Error::Unsound(_, why)) => Ok(Some(format!("git finds what it holds unsound: {why}"))),
@@ -131,8 +133,7 @@ impl Remotely<'_> {
         if !here {
             return (None, None);
         }
-        let goes_on = |from, to| history::continues(self.store, from, to);
-        match (goes_on(theirs, ours), goes_on(ours, theirs)) {
+        match (history::continues(self.store, theirs, ours), history::continues(self.store, ours, theirs)) {
             (Ok(true), _) => (Some(Status::Updated), None),
             (_, Ok(true)) => (Some(Status::Behind), refuses(place, self.store, Some(ours), theirs).err()),
             // Two runs or threads of one name need a person's decision, even if the other is
@@ -154,5 +155,85 @@ impl Remotely<'_> {
     fn stand(&self, place: &Place, ours: Oid) -> Option<Status> {
         let Some(theirs) = self.has.get(place).copied() else { return Some(Status::New) };
         self.compare(place, theirs, ours).0.filter(|status| *status != Status::Behind)
+    }
+}
+
+/// A chain that diverges from the remote's.
+#[derive(Clone, Debug, Serialize)]
+pub struct Diverged {
+    /// The kind and name.
+    #[serde(flatten)]
+    pub place: Place,
+    /// Our head.
+    pub ours: Oid,
+    /// The remote's.
+    pub theirs: Oid,
+    /// The relation of the two.
+    #[serde(skip)]
+    pub how: How,
+}
+
+/// The relation of two chains of the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// Unknown, because the remote's head is not in this repository.
+    Unknown,
+    /// They share the first entry.
+    Forked,
+    /// They differ in the first entry: two runs or threads of the same name.
+    Another,
+}
+
+impl Diverged {
+    /// Compares our head with the remote's.
+    pub(super) fn compare(store: &Store, place: Place, ours: Oid, theirs: Oid) -> Self {
+        let how = match (history::first(store, ours), history::first(store, theirs)) {
+            _ if !store.contains(theirs) => How::Unknown,
+            (Some(a), Some(b)) if a != b && matches!(place.kind, Kind::Run | Kind::Thread) => How::Another,
+            _ => How::Forked,
+        };
+        Self { place, ours, theirs, how }
+    }
+
+    /// Returns true if both are continuations of one run.
+    pub fn is_driven_twice(&self) -> bool {
+        self.how == How::Forked && self.place.kind == Kind::Run
+    }
+
+    /// Formats the divergence of each chain.
+    pub(super) fn sentence(diverged: &[Self]) -> String {
+        diverged.iter().map(Self::to_string).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// Returns true if the first entries differ and are signed by different keys.
+pub(super) fn are_by_two(store: &Store, one: Oid, other: Oid) -> bool {
+    matches!((read_beginning(one, store), read_beginning(other, store)), (Some(one), Some(other)) if one.0 != other.0 && one.1 != other.1)
+}
+
+fn read_beginning(head: Oid, store: &Store) -> Option<(Oid, String)> {
+    let first = history::first(store, head)?;
+    let entry = chain::decode(store, first).ok()?;
+    Some((first, sign::signer(&entry.payload, entry.signature.as_deref()).ok()?))
+}
+
+impl fmt::Display for Diverged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, name) = (self.place.kind.word(), &self.place.name);
+        let (ours, theirs) = (self.ours, self.theirs);
+        match self.how {
+            How::Another => write!(
+                f,
+                "the {kind} {name:?} on the remote is another one: it begins with another entry than the {kind} here"
+            ),
+            How::Forked if self.is_driven_twice() => write!(
+                f,
+                "the run {name:?} was driven twice: the remote has other entries of it, at {theirs}, than there are here, at {ours}"
+            ),
+            How::Forked => write!(f, "{kind} {name:?} on the remote, at {theirs}, does not go on from ours, at {ours}"),
+            How::Unknown => {
+                write!(f, "{kind} {name:?} is at {ours} here and at {theirs} on the remote, which is not here")
+            }
+        }
     }
 }

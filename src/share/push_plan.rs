@@ -8,9 +8,8 @@ use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::log_name::LogName;
 
-use super::diverged::How;
+use super::compare::{Found, How, RemoteRefs};
 use super::push::{Error, Moved, Pushed, Status};
-use super::rival::{Found, Remotely};
 use super::{Diverged, Place};
 
 /// The planned changes.
@@ -36,36 +35,37 @@ impl<'a> Plan<'a> {
         self.pushed.moved.push(Moved { to: place.below(self.folder), place, old, new, status });
     }
 
-    /// Compares our object with the remote's. `held` means that a pushed archive contains it.
+    /// Compares our object with the remote's. `is_archived` means that a pushed archive contains
+    /// it.
     pub(super) fn take(
         &mut self,
-        there: &Remotely<'_>,
+        there: &RemoteRefs<'_>,
         place: Place,
         new: Oid,
-        held: bool,
-        kept: &mut KeepGuard,
+        is_archived: bool,
+        guard: &mut KeepGuard,
     ) -> Result<(), AnyError> {
         let (store, old) = (there.store, there.has.get(&place).copied());
-        let (found, rival) = there.look(&place, new, kept)?;
+        let (found, rival) = there.look(&place, new, guard)?;
         self.pushed.rivals.extend(rival);
         match found {
             Found::Apart => {
-                self.diverged.extend(old.map(|theirs| Diverged::of(store, place, new, theirs)));
+                self.diverged.extend(old.map(|theirs| Diverged::compare(store, place, new, theirs)));
             }
             Found::Blocked => {}
             Found::Stands(status) => {
-                let goes = held && old.is_some_and(|old| history::goes_on(store, old, new));
-                if !held || goes {
+                let goes = is_archived && old.is_some_and(|old| history::goes_on(store, old, new));
+                if !is_archived || goes {
                     self.add(place, old, new, if goes { Status::Archived } else { status });
                 }
             }
             Found::Beside(to, status) => {
                 self.renamed.extend(LogName::parse(&place.name).map(|from| (from, to.clone())));
-                let place = Place::of_log(&to);
+                let renamed = Place::of_log(&to);
                 // After a crash it has both names and keeps the written one.
-                if !self.logs.contains(&place) {
-                    let old = there.has.get(&place).copied();
-                    self.add(place, old, new, status);
+                if !self.logs.contains(&renamed) {
+                    let before = there.has.get(&renamed).copied();
+                    self.add(renamed, before, new, status);
                 }
             }
         }
@@ -74,7 +74,7 @@ impl<'a> Plan<'a> {
 
     /// Returns true, and records it, if the remote has a different run of this name in an archive.
     pub(super) fn is_another(&mut self, store: &Store, place: &Place, ours: Oid, theirs: Oid) -> bool {
-        let diverged = Diverged::of(store, place.clone(), ours, theirs);
+        let diverged = Diverged::compare(store, place.clone(), ours, theirs);
         let is_another = diverged.how == How::Another;
         self.diverged.extend(is_another.then_some(diverged));
         is_another
@@ -86,13 +86,12 @@ impl<'a> Plan<'a> {
     /// A run in an archive of ours cannot be left out; then the whole push is refused.
     pub(super) fn leave_out_others(&mut self, archived: &BTreeSet<Place>) -> bool {
         let diverged = std::mem::take(&mut self.diverged);
-        let is_other = |one: &Diverged| one.how == How::Another && !archived.contains(&one.place);
-        let (others, refused) = diverged.into_iter().partition(is_other);
+        let (others, refused) =
+            diverged.into_iter().partition(|one| one.how == How::Another && !archived.contains(&one.place));
         (self.pushed.others, self.diverged) = (others, refused);
         // Transcripts and time stamps are left out with their run or thread.
-        let others = &self.pushed.others;
-        let stays = |place: &Place| others.iter().any(|other| place.belongs_to(&other.place));
-        self.pushed.moved.retain(|moved| !stays(&moved.place));
+        let left_out = &self.pushed.others;
+        self.pushed.moved.retain(|moved| !left_out.iter().any(|other| moved.place.belongs_to(&other.place)));
         !self.pushed.others.is_empty()
     }
 

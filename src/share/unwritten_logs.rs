@@ -16,11 +16,11 @@ use crate::model::log_name::LogName;
 use crate::model::name::RunId;
 use crate::repository::Repository;
 
-use super::outbound::{Logs, Outbound, place_of};
-use super::own_logs::logs_of;
-use super::rival::Remotely;
-use super::travelling::Travelling;
-use super::{Place, wanted};
+use super::compare::RemoteRefs;
+use super::push_logs::{Logs, Outbound, place_of};
+use super::remote_logs::logs_of;
+use super::shared_log::SharedLog;
+use super::{Place, push_refs};
 
 /// A run or thread with statements of a key that no shared log has.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -42,12 +42,13 @@ impl Outbound<'_> {
             let logs = shared.iter().filter(|(name, _)| name.key() == key);
             let read = logs.filter_map(|(name, head)| {
                 let (_, links) = chain::read_at(self.store, &name.reference(), *head).ok()?;
-                Some(Travelling::new(name.clone(), *head, &links))
+                Some(SharedLog::new(name.clone(), *head, &links))
             });
-            let logs: Vec<Travelling> = read.collect();
-            let said = self.to_say(&key)?;
-            let lacking =
-                said.iter().filter(|(about, events)| logs.iter().all(|log| !log.lacks(about, events).is_empty()));
+            let shared_logs: Vec<SharedLog> = read.collect();
+            let statements = self.to_say(&key)?;
+            let lacking = statements
+                .iter()
+                .filter(|(about, events)| shared_logs.iter().all(|log| !log.lacks(about, events).is_empty()));
             let places = lacking.filter_map(|(about, _)| place_of(about));
             unwritten.extend(places.map(|place| Unwritten { key: key.clone(), place }));
         }
@@ -60,14 +61,14 @@ impl Outbound<'_> {
 pub(super) fn after_push(
     outbound: &Outbound<'_>,
     logs: &Logs,
-    there: &Remotely<'_>,
-    kept: &mut KeepGuard,
+    there: &RemoteRefs<'_>,
+    guard: &mut KeepGuard,
 ) -> Result<Vec<Unwritten>, AnyError> {
     let unwritten = outbound.unwritten(&logs.heads)?;
     let mut shared = logs.heads.clone();
     for key in unwritten.iter().map(|one| &one.key).collect::<BTreeSet<_>>() {
         for (name, head) in logs_of(&there.has, key) {
-            if there.bring(&Place::of_log(&name), head, kept)?.is_none() {
+            if there.bring(&Place::of_log(&name), head, guard)?.is_none() {
                 shared.push((name, head));
             }
         }
@@ -79,7 +80,7 @@ impl Repository {
     /// Returns the runs among these that no shared log here names, and of which only another key
     /// can write one.
     pub fn unwritten(&self, runs: &BTreeSet<RunId>) -> Result<Vec<Unwritten>, AnyError> {
-        let (writer, ours) = (self.log_writer()?, wanted::here(&self.store)?);
+        let (writer, ours) = (self.log_writer()?, push_refs::list_local(&self.store)?);
         let (store, writer, folds, firsts) = (&self.store, writer.as_ref(), false, std::cell::RefCell::default());
         let (there, theirs) = (&BTreeMap::new(), &BTreeMap::new());
         let handed = Some(runs.iter().cloned().map(Subject::Run).collect());
@@ -94,14 +95,17 @@ impl Repository {
     /// Returns the value of `handoff.signingKey` for a key whose file is where one would look: the
     /// repository's own, or one in `~/.ssh`.
     pub fn find_key(&self, fingerprint: &str) -> Option<String> {
-        let is_it = |file: &Path| Signer::from_file(file).is_ok_and(|signer| signer.fingerprint() == fingerprint);
-        if is_it(&self.store.common_dir().join("handoff/signing_key")) {
+        if is_key_file(&self.store.common_dir().join("handoff/signing_key"), fingerprint) {
             return Some(String::new());
         }
         let files = std::fs::read_dir(self.environment.expand(Path::new("~/.ssh"))).ok()?;
         let mut files: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
         files.sort();
         let private = files.iter().filter_map(|file| Some(file.to_str()?.strip_suffix(".pub")?.to_owned()));
-        private.into_iter().find(|file| is_it(&PathBuf::from(format!("{file}.pub"))))
+        private.into_iter().find(|file| is_key_file(&PathBuf::from(format!("{file}.pub")), fingerprint))
     }
+}
+
+fn is_key_file(file: &Path, fingerprint: &str) -> bool {
+    Signer::from_file(file).is_ok_and(|signer| signer.fingerprint() == fingerprint)
 }

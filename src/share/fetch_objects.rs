@@ -9,9 +9,9 @@ use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 
 use super::Kind;
-use super::archived;
+use super::archived_runs;
 use super::evidence;
-use super::fetch::{Error, Request, Taken};
+use super::fetch::{Error, FetchedRef, Request};
 
 /// The number of attempts with fewer refs, if some of a remote's refs are invalid.
 const MOST_TRIES: usize = 100;
@@ -23,7 +23,7 @@ pub(super) fn history(
     reach: &Reach,
     request: &Request,
     absent: Vec<Oid>,
-    kept: &mut KeepGuard,
+    guard: &mut KeepGuard,
 ) -> Result<BTreeMap<Oid, String>, AnyError> {
     let mut unsound = BTreeMap::new();
     let mut batches = if absent.is_empty() { Vec::new() } else { vec![absent] };
@@ -31,7 +31,7 @@ pub(super) fn history(
     while let Some(batch) = batches.pop() {
         tries += 1;
         match remote::fetch(store, reach, &request.remote.given, &batch, Depth::History) {
-            Ok(brought) => kept.join(brought),
+            Ok(brought) => guard.join(brought),
             // Only smaller requests show which ref is at fault.
             Err(remote::Error::Unsound(..)) if batch.len() > 1 && tries < MOST_TRIES => {
                 let (one, other) = batch.split_at(batch.len() / 2);
@@ -53,21 +53,21 @@ pub(super) fn trees(
     store: &Store,
     reach: &Reach,
     request: &Request,
-    shown: impl Iterator<Item = (Kind, Oid)>,
-    kept: &mut KeepGuard,
+    heads: impl Iterator<Item = (Kind, Oid)>,
+    guard: &mut KeepGuard,
 ) -> Result<(), AnyError> {
     if !is_partial(store) {
         return Ok(());
     }
-    let mut wanted = Vec::new();
-    for (kind, new) in shown {
+    let mut missing = Vec::new();
+    for (kind, new) in heads {
         match evidence::missing(store, kind, new, false) {
-            Err(store::Error::Missing(_)) => wanted.push(new),
+            Err(store::Error::Missing(_)) => missing.push(new),
             other => _ = other?,
         }
     }
-    if !wanted.is_empty() {
-        kept.join(remote::fetch(store, reach, &request.remote.given, &wanted, Depth::Trees)?);
+    if !missing.is_empty() {
+        guard.join(remote::fetch(store, reach, &request.remote.given, &missing, Depth::Trees)?);
     }
     Ok(())
 }
@@ -77,37 +77,36 @@ pub(super) fn evidence(
     store: &Store,
     reach: &Reach,
     request: &Request,
-    taken: &[Taken],
-    kept: &mut KeepGuard,
+    refs: &[FetchedRef],
+    guard: &mut KeepGuard,
 ) -> Result<usize, AnyError> {
     if !is_partial(store) {
         return Ok(0);
     }
-    let here = || taken.iter().filter(|taken| !taken.status.is_refused());
-    let mut wanted = Vec::new();
+    let mut missing = Vec::new();
     let mut runs = Vec::new();
-    for taken in here() {
-        wanted.extend(evidence::missing(store, taken.place.kind, taken.new, request.content)?);
-        match taken.place.kind {
-            Kind::Run => runs.push(taken.new),
+    for fetched in refs.iter().filter(|fetched| !fetched.status.is_refused()) {
+        missing.extend(evidence::missing(store, fetched.place.kind, fetched.new, request.content)?);
+        match fetched.place.kind {
+            Kind::Run => runs.push(fetched.new),
             Kind::Archive => {
-                let added = archived::added(store, taken.old.filter(|_| !request.content), taken.new)
+                let added = archived_runs::added(store, fetched.old.filter(|_| !request.content), fetched.new)
                     .map_err(|fault| Error::Archive(fault.into()))?;
-                runs.extend(added.iter().map(|(_, held)| held.commit));
-                for (_, held) in added {
-                    wanted.extend(evidence::missing(store, Kind::Run, held.commit, request.content)?);
+                runs.extend(added.iter().map(|(_, run)| run.commit));
+                for (_, run) in added {
+                    missing.extend(evidence::missing(store, Kind::Run, run.commit, request.content)?);
                 }
             }
             _ => {}
         }
     }
-    let first = blobs(store, reach, request, wanted, kept)?;
+    let first = blobs(store, reach, request, missing, guard)?;
     // The rules that name the documents have only just been fetched.
-    let mut wanted = Vec::new();
+    let mut documents = Vec::new();
     for run in runs {
-        wanted.extend(evidence::looked_into(store, run));
+        documents.extend(evidence::looked_into(store, run));
     }
-    Ok(first + blobs(store, reach, request, wanted, kept)?)
+    Ok(first + blobs(store, reach, request, documents, guard)?)
 }
 
 /// Fetches distinct blobs in one request; returns their number.
@@ -115,13 +114,13 @@ fn blobs(
     store: &Store,
     reach: &Reach,
     request: &Request,
-    mut wanted: Vec<Oid>,
-    kept: &mut KeepGuard,
+    mut oids: Vec<Oid>,
+    guard: &mut KeepGuard,
 ) -> Result<usize, AnyError> {
-    wanted.sort_unstable();
-    wanted.dedup();
-    if !wanted.is_empty() {
-        kept.join(remote::fetch(store, reach, &request.remote.given, &wanted, Depth::Only)?);
+    oids.sort_unstable();
+    oids.dedup();
+    if !oids.is_empty() {
+        guard.join(remote::fetch(store, reach, &request.remote.given, &oids, Depth::Only)?);
     }
-    Ok(wanted.len())
+    Ok(oids.len())
 }

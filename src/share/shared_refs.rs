@@ -14,14 +14,14 @@ use crate::verify::{self, Chain};
 /// Does not examine other objects.
 pub(super) fn refuses(place: &Place, store: &Store, known: Option<Oid>, tip: Oid) -> Result<(), String> {
     let check = |chain: Chain<'_>| verify::check_incoming(store, chain, known, tip);
-    let named = match place.kind {
+    let result = match place.kind {
         Kind::Run => RunId::parse(&place.name).ok().map(|run| check(Chain::Run(&run))),
         Kind::Thread => ThreadId::parse(&place.name).ok().map(|thread| check(Chain::Thread(&thread))),
         Kind::Log => LogName::parse(&place.name).map(|log| check(Chain::Log(&log))),
         Kind::Archive => LogName::parse(&place.name).map(|archive| check(Chain::Archive(&archive))),
         Kind::Transcripts | Kind::Stamps | Kind::ThreadStamps => Some(Ok(())),
     };
-    named.unwrap_or_else(|| Err("its name is none of a chain's".into()))
+    result.unwrap_or_else(|| Err("its name is none of a chain's".into()))
 }
 
 /// Returns true for a run, a thread or the transcripts of a run with this name.
@@ -31,25 +31,29 @@ fn is_called(place: &Place, name: &str) -> bool {
 
 /// Returns true if a place is shared when these names, or all, are asked for. Logs always are.
 pub(super) fn is_asked(place: &Place, names: Option<&[String]>, transcripts: bool) -> bool {
-    let named = names.is_none_or(|names| names.iter().any(|name| is_called(place, name)));
+    let is_named = names.is_none_or(|names| names.iter().any(|name| is_called(place, name)));
     match place.kind {
         // An archive also contains runs that were not named.
         Kind::Archive => names.is_none(),
-        Kind::Run | Kind::Thread | Kind::Stamps | Kind::ThreadStamps => named,
+        Kind::Run | Kind::Thread | Kind::Stamps | Kind::ThreadStamps => is_named,
         Kind::Log => true,
-        Kind::Transcripts => transcripts && named,
+        Kind::Transcripts => transcripts && is_named,
     }
 }
 
 /// Returns the first name that is not the name of one of these runs and threads.
 pub(super) fn unknown<'n>(names: &'n [String], among: &[&Place]) -> Option<&'n String> {
-    let is_chain = |place: &Place, name: &str| is_called(place, name) && place.kind.is_chain();
-    names.iter().find(|name| !among.iter().any(|place| is_chain(place, name)))
+    names.iter().find(|name| !among.iter().any(|place| is_called(place, name) && place.kind.is_chain()))
 }
 
 /// Returns true for threads, for their time stamps, and for the logs that name them.
 pub(super) fn goes_with_threads(place: &Place) -> bool {
     matches!(place.kind, Kind::Thread | Kind::ThreadStamps | Kind::Log)
+}
+
+/// Returns true if git accepts this part of a branch name, as far as dots and dashes go.
+fn is_branch_part(part: &str) -> bool {
+    !(part.is_empty() || part.starts_with(['.', '-']) || part.ends_with('.'))
 }
 
 /// The folder of the remote's refs for shared data.
@@ -60,11 +64,14 @@ impl Space {
     /// Returns `refs/handoff/`, or branches below a prefix for a host that accepts branches only.
     pub fn new(branches: Option<&str>) -> Option<Self> {
         let Some(prefix) = branches else { return Some(Self(REFS.into())) };
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.');
-        let part = |part: &str| !(part.is_empty() || part.starts_with(['.', '-']) || part.ends_with('.'));
-        let is_lock = |part: &str| part.strip_suffix("lock").is_some_and(|rest| rest.ends_with('.'));
-        let good = prefix.chars().all(plain) && prefix.split('/').all(part);
-        let good = good && !prefix.contains("..") && !prefix.to_ascii_lowercase().split('/').any(is_lock);
+        let good = prefix.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.'))
+            && prefix.split('/').all(is_branch_part);
+        let good = good
+            && !prefix.contains("..")
+            && !prefix
+                .to_ascii_lowercase()
+                .split('/')
+                .any(|part| part.strip_suffix("lock").is_some_and(|rest| rest.ends_with('.')));
         good.then(|| Self(format!("refs/heads/{prefix}/")))
     }
 

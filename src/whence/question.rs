@@ -15,7 +15,7 @@ use super::Error;
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum Question {
     /// One commit.
     Commit(Oid),
     /// Commits, oldest first.
@@ -26,25 +26,26 @@ pub(super) enum Asked {
 
 /// Parses a question. A name that is both a commit and a path means the commit; `./` selects the
 /// path.
-pub(super) fn asked(repository: &Repository, text: &str) -> Result<Asked, AnyError> {
+pub(super) fn parse(repository: &Repository, text: &str) -> Result<Question, AnyError> {
     let store = &repository.store;
     if text.contains("..") && !text.starts_with("./") && !text.starts_with("../") {
         match range(store, text) {
             Err(error) if matches!(error.downcast_ref(), Some(Error::NoCommit(_) | Error::NoRange(_))) => {}
-            other => return other.map(Asked::Range),
+            other => return other.map(Question::Range),
         }
     }
     if let Some(commit) = commit(store, text)? {
-        return Ok(Asked::Commit(commit));
+        return Ok(Question::Commit(commit));
     }
     let below = below(repository);
     let head = commit(store, "HEAD")?;
     let place = Place { store, commit: head, folder: below.as_deref() };
-    if let Some(Asked::Lines { commit, path, lines }) = place.lines(text)? {
+    if let Some(Question::Lines { commit, path, lines }) = place.lines(text)? {
         // Line numbers refer to the file in the work tree, if there is one.
-        let seen = |top: PathBuf| top.join(path.to_os_str_lossy()).symlink_metadata().is_ok();
-        let commit = commit.filter(|_| !store.work_dir().is_some_and(seen));
-        return Ok(Asked::Lines { commit, path, lines });
+        let commit = commit.filter(|_| {
+            store.work_dir().is_none_or(|top| top.join(path.to_os_str_lossy()).symlink_metadata().is_err())
+        });
+        return Ok(Question::Lines { commit, path, lines });
     }
     if let Some((revision, path)) = text.split_once(':')
         && let Some(commit) = commit(store, revision)?
@@ -57,28 +58,28 @@ pub(super) fn asked(repository: &Repository, text: &str) -> Result<Asked, AnyErr
 
 /// Returns the commits of `A..B`, oldest first. A missing side means `HEAD`.
 pub(super) fn range(store: &Store, text: &str) -> Result<Vec<Oid>, AnyError> {
-    let no_commit = |named: &str| Error::NoCommit(named.to_owned());
     let (from, to) = text.split_once("..").ok_or_else(|| Error::NoRange(text.to_owned()))?;
     if to.starts_with('.') {
         return Err(Error::NoRange(text.to_owned()).into());
     }
-    let end = |named: &str| -> Result<Oid, AnyError> {
-        let named = if named.is_empty() { "HEAD" } else { named };
-        Ok(commit(store, named)?.ok_or_else(|| no_commit(named))?)
-    };
-    let (from, to) = (end(from)?, end(to)?);
+    let (from, to) = (resolve_end(from, store)?, resolve_end(to, store)?);
     let listed =
         pure(store).args(["rev-list", "--topo-order", "--reverse", &format!("^{from}"), &to.to_string()]).run()?;
     Ok(String::from_utf8_lossy(&listed).lines().filter_map(|line| line.parse().ok()).collect())
 }
 
+fn resolve_end(revision: &str, store: &Store) -> Result<Oid, AnyError> {
+    let revision = if revision.is_empty() { "HEAD" } else { revision };
+    Ok(commit(store, revision)?.ok_or_else(|| Error::NoCommit(revision.to_owned()))?)
+}
+
 /// Resolves a revision to a commit, or returns `None`.
-pub(super) fn commit(store: &Store, named: &str) -> Result<Option<Oid>, AnyError> {
-    if named.is_empty() {
+pub(super) fn commit(store: &Store, revision: &str) -> Result<Option<Oid>, AnyError> {
+    if revision.is_empty() {
         return Ok(None);
     }
     let call =
-        pure(store).args(["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{named}^{{commit}}")]);
+        pure(store).args(["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{revision}^{{commit}}")]);
     match call.line() {
         // git before 2.30 repeats the end-of-options marker.
         Ok(line) => Ok(line.lines().last().and_then(|line| line.parse().ok())),
@@ -108,14 +109,14 @@ struct Place<'a> {
 
 impl Place<'_> {
     /// Parses `path` or `path:line`. If a file has the whole text as its name, that file is meant.
-    fn lines(&self, text: &str) -> Result<Option<Asked>, AnyError> {
+    fn lines(&self, text: &str) -> Result<Option<Question>, AnyError> {
         if let Some(path) = self.file(text)? {
-            return Ok(Some(Asked::Lines { commit: self.commit, path, lines: None }));
+            return Ok(Some(Question::Lines { commit: self.commit, path, lines: None }));
         }
         let Some((path, line)) = text.rsplit_once(':') else { return Ok(None) };
         let Some(line) = line.parse::<u64>().ok().filter(|line| *line > 0) else { return Ok(None) };
         let path = self.file(path)?;
-        Ok(path.map(|path| Asked::Lines { commit: self.commit, path, lines: Some(line..=line) }))
+        Ok(path.map(|path| Question::Lines { commit: self.commit, path, lines: Some(line..=line) }))
     }
 
     /// Returns the path of a file from the top of the commit.

@@ -11,10 +11,10 @@ use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::log_name::LogName;
 
-use super::outbound::Logs;
-use super::place::refuses;
+use super::compare::RemoteRefs;
 use super::push::{Delivered, Moved, Pushed, Request, Status};
-use super::rival::Remotely;
+use super::push_logs::Logs;
+use super::shared_refs::refuses;
 use super::{Kind, Place};
 
 /// A host's message for a ref that another push is about to move.
@@ -25,10 +25,10 @@ const BUSY: [&str; 3] = ["failed to lock", "cannot lock", "failed to update ref"
 /// Without `folds`, returns at most one, and none if a log of this repository already continues the
 /// remote's. Ignores invalid logs.
 pub(super) fn heads(
-    there: &Remotely<'_>,
+    there: &RemoteRefs<'_>,
     key: &str,
     folds: bool,
-    kept: &mut KeepGuard,
+    guard: &mut KeepGuard,
 ) -> Result<BTreeMap<LogName, Oid>, AnyError> {
     let store = there.store;
     let mut candidates = Vec::new();
@@ -43,7 +43,7 @@ pub(super) fn heads(
     let mut heads = BTreeMap::new();
     for (_, log, head, ours) in candidates {
         let place = Place::of_log(&log);
-        if there.bring(&place, head, kept)?.is_some() {
+        if there.bring(&place, head, guard)?.is_some() {
             continue;
         }
         let known = ours.filter(|ours| history::goes_on(store, *ours, head));
@@ -60,8 +60,8 @@ pub(super) fn heads(
 /// Returns a key's shared logs among a remote's refs.
 pub(super) fn logs_of(has: &BTreeMap<Place, Oid>, key: &str) -> Vec<(LogName, Oid)> {
     let logs = has.iter().filter(|(place, _)| place.kind == Kind::Log);
-    let named = logs.filter_map(|(place, head)| Some((LogName::parse(&place.name)?, *head)));
-    named.filter(|(log, _)| log.is_further() && log.key() == key).collect()
+    let log_heads = logs.filter_map(|(place, head)| Some((LogName::parse(&place.name)?, *head)));
+    log_heads.filter(|(log, _)| log.is_further() && log.key() == key).collect()
 }
 
 /// Returns how another push may have interfered, if it concerned a log of our key.
@@ -72,18 +72,20 @@ pub(super) fn overtaken(
     has: &BTreeMap<Place, Oid>,
 ) -> Option<Overtaken> {
     let logs = || moves.iter().filter(|moved| is_log_of(&moved.place, key) && moved.status.moves());
-    let is_moved = |moved: &Moved| {
+    let is_moved = logs().any(|moved| {
         let found = has.get(&moved.place).copied();
         found != moved.old && found != Some(moved.new)
-    };
-    if logs().any(is_moved) {
+    });
+    if is_moved {
         return Some(Overtaken::Moved);
     }
-    let is_busy = |answer: &Answer| {
-        let is_log = !answer.taken && logs().any(|moved| moved.to == answer.to);
-        is_log && BUSY.iter().any(|words| answer.summary.contains(words))
-    };
-    answers.iter().any(is_busy).then_some(Overtaken::Busy)
+    answers
+        .iter()
+        .any(|answer| {
+            let is_log = !answer.accepted && logs().any(|moved| moved.to == answer.to);
+            is_log && BUSY.iter().any(|words| answer.summary.contains(words))
+        })
+        .then_some(Overtaken::Busy)
 }
 
 /// The interference of another push.
@@ -102,7 +104,7 @@ pub(super) fn is_log_of(place: &Place, key: &str) -> bool {
 
 /// Returns true if the remote shows a later head than the pushed one: another push with the same
 /// key continued our log.
-pub(super) fn went_on(there: &Remotely<'_>, moved: &Moved, found: Option<Oid>) -> Result<bool, AnyError> {
+pub(super) fn went_on(there: &RemoteRefs<'_>, moved: &Moved, found: Option<Oid>) -> Result<bool, AnyError> {
     let Some(found) = found.filter(|_| moved.place.kind == Kind::Log) else { return Ok(false) };
     let fault = there.bring(&moved.place, found, &mut KeepGuard::default())?;
     Ok(fault.is_none() && history::goes_on(there.store, moved.new, found))
@@ -111,27 +113,42 @@ pub(super) fn went_on(there: &Remotely<'_>, moved: &Moved, found: Option<Oid>) -
 /// Returns true if another push began a log of the same key at the same time.
 pub(super) fn began_beside(key: &str, Delivered { pushed, before, after }: &Delivered) -> bool {
     let began = pushed.moved.iter().any(|moved| is_log_of(&moved.place, key) && moved.status == Status::New);
-    let seen: BTreeSet<LogName> = logs_of(before, key).into_iter().map(|(log, _)| log).collect();
-    began && logs_of(after, key).into_iter().filter(|(log, _)| !seen.contains(log)).count() > 1
+    let known: BTreeSet<LogName> = logs_of(before, key).into_iter().map(|(log, _)| log).collect();
+    began && logs_of(after, key).into_iter().filter(|(log, _)| !known.contains(log)).count() > 1
 }
 
 /// Replaces the status of logs that were folded.
 pub(super) fn replace(pushed: &mut Pushed, folded: Pushed) {
-    let is_log = |moved: &Moved| moved.place.kind == Kind::Log;
     let began: BTreeSet<Place> =
-        pushed.moved.iter().filter(|moved| is_log(moved)).map(|moved| moved.place.clone()).collect();
-    pushed.moved.retain(|moved| !is_log(moved));
-    let is_told = |moved: &Moved| is_log(moved) && !(moved.status == Status::Folded && began.contains(&moved.place));
-    pushed.moved.extend(folded.moved.into_iter().filter(is_told));
+        pushed.moved.iter().filter(|moved| is_log_ref(moved)).map(|moved| moved.place.clone()).collect();
+    pushed.moved.retain(|moved| !is_log_ref(moved));
+    pushed.moved.extend(
+        folded
+            .moved
+            .into_iter()
+            .filter(|moved| is_log_ref(moved) && !(moved.status == Status::Folded && began.contains(&moved.place))),
+    );
+}
+
+fn is_log_ref(moved: &Moved) -> bool {
+    moved.place.kind == Kind::Log
 }
 
 /// Returns the status of folded logs.
 pub(super) fn retired(logs: &Logs, request: &Request) -> Vec<Moved> {
-    let moved = |(log, head): &(LogName, Oid)| {
-        let place = Place::of_log(log);
-        Moved { to: place.below(request.space.folder()), place, old: Some(*head), new: *head, status: Status::Folded }
-    };
-    logs.folded.iter().map(moved).collect()
+    logs.folded
+        .iter()
+        .map(|(log, head)| {
+            let place = Place::of_log(log);
+            Moved {
+                to: place.below(request.space.folder()),
+                place,
+                old: Some(*head),
+                new: *head,
+                status: Status::Folded,
+            }
+        })
+        .collect()
 }
 
 /// Deletes folded logs on the remote, and their refs here. Keeps one that moved in the meantime or
@@ -140,20 +157,20 @@ pub(super) fn retire(
     store: &Store,
     reach: &Reach,
     request: &Request,
-    mut going: Vec<Moved>,
+    mut moves: Vec<Moved>,
 ) -> Result<Vec<Moved>, AnyError> {
-    if request.dry_run || going.is_empty() {
-        return Ok(going);
+    if request.dry_run || moves.is_empty() {
+        return Ok(moves);
     }
-    let refs: Vec<(String, Oid)> = going.iter().map(|moved| (moved.to.clone(), moved.new)).collect();
+    let refs: Vec<(String, Oid)> = moves.iter().map(|moved| (moved.to.clone(), moved.new)).collect();
     let answers = remote::delete(store, reach, &request.remote.given, &refs)?;
-    going.retain(|moved| answers.iter().any(|answer| answer.taken && answer.to == moved.to));
-    for moved in &going {
+    moves.retain(|moved| answers.iter().any(|answer| answer.accepted && answer.to == moved.to));
+    for moved in &moves {
         let reference = moved.place.below(format::REFS);
         match refs::read(store, &reference)? {
             Some(head) if history::goes_on(store, head, moved.new) => refs::delete(store, &reference, head)?,
             _ => {}
         }
     }
-    Ok(going)
+    Ok(moves)
 }

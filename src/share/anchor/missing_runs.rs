@@ -15,7 +15,7 @@ use crate::verify::Logs;
 use super::{Anchor, Holdings, Means};
 
 /// The runs that local logs and anchors name as ours.
-pub struct Held {
+pub struct KnownRuns {
     /// All runs of this repository, and fetched copies of missing ones.
     pub targets: Vec<Target>,
     /// The missing runs, and the anchors that could not list theirs.
@@ -37,17 +37,17 @@ pub struct Holders<'a> {
 
 /// Finds every run of this repository, including unreadable ones, and every run that its logs, the
 /// logs of its key or an anchor name.
-pub fn look_up(holders: &Holders<'_>, logs: &Logs, unreadable: &[Target]) -> Result<Held, target::Error> {
+pub fn look_up(holders: &Holders<'_>, logs: &Logs, unreadable: &[Target]) -> Result<KnownRuns, target::Error> {
     let Holders { store, key, .. } = *holders;
     let at_anchors = AtAnchors::ask(holders);
     let mut missed: Vec<Missed> = logs.complaints(key).into_iter().map(Missed::Log).collect();
     let mut found: BTreeMap<RunId, String> =
-        logs.held(key).into_iter().map(|(run, log)| (run, format!("the log {log}"))).collect();
+        logs.recorded_runs(key).into_iter().map(|(run, log)| (run, format!("the log {log}"))).collect();
     missed.extend(at_anchors.missed);
     for (run, holder) in at_anchors.runs {
         found.entry(run).or_insert(holder);
     }
-    let (mut own, were_here) = (own_runs(store)?, logs.held(None));
+    let (mut own, were_here) = (own_runs(store)?, logs.recorded_runs(None));
     // An unreadable ref exists, and fails by itself.
     own.extend(unreadable.iter().filter(|target| target.is_own()).map(|target| target.run.clone()));
     found.retain(|run, _| !own.contains(run));
@@ -69,7 +69,7 @@ pub fn look_up(holders: &Holders<'_>, logs: &Logs, unreadable: &[Target]) -> Res
         }
     }
     missed.extend(lost_threads(store, logs, at_anchors.threads)?);
-    Ok(Held { targets, missed })
+    Ok(KnownRuns { targets, missed })
 }
 
 /// The runs and threads that anchors have for a key, each with its first anchor.
@@ -85,9 +85,9 @@ impl AtAnchors {
     fn ask(holders: &Holders<'_>) -> Self {
         let Holders { key, anchors, means, .. } = *holders;
         let mut found = Self { runs: BTreeMap::new(), threads: BTreeMap::new(), missed: Vec::new() };
-        for (anchor, key) in anchors.iter().filter_map(|anchor| Some((anchor, key?))) {
+        for (anchor, own_key) in anchors.iter().filter_map(|anchor| Some((anchor, key?))) {
             let name = &anchor.name;
-            match anchor.holdings(means, key) {
+            match anchor.holdings(means, own_key) {
                 Ok(Holdings { runs, threads, complaints }) => {
                     let broken = complaints.into_iter();
                     found.missed.extend(broken.map(|why| Missed::Log(format!("{name}: {why}"))));
@@ -114,7 +114,7 @@ pub fn look_up_threads(holders: &Holders<'_>, logs: &Logs) -> Result<Vec<Missed>
 ///
 /// For a thread that our own logs do not name, a fetched copy is enough.
 fn lost_threads(store: &Store, logs: &Logs, holders: BTreeMap<ThreadId, String>) -> Result<Vec<Missed>, refs::Error> {
-    let were_here = logs.named(format::REFS);
+    let were_here = logs.recorded_places(format::REFS);
     let mut lost = Vec::new();
     for (thread, holder) in holders {
         let (place, reference) = (Place::of_thread(&thread), format::thread_ref(&thread));

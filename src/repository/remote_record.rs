@@ -27,7 +27,7 @@ const LARGEST: u64 = 256 << 20;
 /// The record of one remote.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Shown {
+pub struct RemoteRecord {
     /// The name of the remote.
     remote: String,
     /// Shown at the last fetch, with the latest known commit.
@@ -35,7 +35,8 @@ pub struct Shown {
     /// Shown before, but not at the last fetch.
     gone: BTreeMap<String, Oid>,
     /// Never shown, but named by a log fetched from it, with the ref of the log.
-    named: BTreeMap<String, String>,
+    #[serde(rename = "named")]
+    only_logged: BTreeMap<String, String>,
     /// Shown, but refused when it was last fetched, with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     refused: BTreeMap<String, String>,
@@ -51,11 +52,12 @@ pub struct Vanished {
     #[serde(flatten)]
     pub place: Place,
     /// Whether the remote showed it before. Otherwise it may never have been pushed.
-    pub seen: bool,
+    #[serde(rename = "seen")]
+    pub was_shown: bool,
     /// A local ref that still has it, up to its latest known commit: fetched from this remote, else
     /// our own, else fetched from another.
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
-    pub kept: Option<String>,
+    pub local_copy: Option<String>,
     /// The name of our own ref for it; the ref may not exist.
     #[serde(skip)]
     pub reference: String,
@@ -67,7 +69,7 @@ pub struct Vanished {
 impl Vanished {
     /// Returns true if the remote showed it and no local ref still has it.
     pub fn is_missed(&self) -> bool {
-        self.seen && self.kept.is_none()
+        self.was_shown && self.local_copy.is_none()
     }
 
     /// Formats what is missing, where a copy is, and which log names it.
@@ -75,8 +77,10 @@ impl Vanished {
         let remote = &self.remote;
         let what = format!("{} {:?}", self.place.kind.word(), self.place.name);
         let log = self.log.as_ref();
-        match (self.seen, &self.kept) {
-            (true, Some(kept)) => format!("{what} is gone from {remote}, where it was; it is kept here, at {kept}"),
+        match (self.was_shown, &self.local_copy) {
+            (true, Some(local_copy)) => {
+                format!("{what} is gone from {remote}, where it was; it is kept here, at {local_copy}")
+            }
             (true, None) => {
                 let log = log.map_or_else(String::new, |log| format!("; the log {log} names it"));
                 format!("{what} is gone from {remote}, where it was, and is not here{log}")
@@ -101,7 +105,7 @@ pub fn unpushed(remote: &str, count: usize) -> String {
     }
 }
 
-impl Shown {
+impl RemoteRecord {
     /// Reads the record of a remote; empty if it was never fetched from.
     pub fn read(store: &Store, remote: &str) -> Result<Self, Error> {
         let path = path(store, remote);
@@ -117,49 +121,50 @@ impl Shown {
     ///
     /// A recorded item is replaced only by its own continuation. Another run of the same name, or
     /// one that was not accepted, does not replace it.
-    pub fn look(&mut self, store: &Store, seen: &Seen, named: &BTreeMap<Place, String>) {
+    pub fn look(&mut self, store: &Store, state: &RemoteState, logged: &BTreeMap<Place, String>) {
         let below = |place: &Place| place.below("");
-        let listed: BTreeSet<String> = seen.listed.keys().map(below).collect();
-        let here_now = |name: &String| seen.fetched.keys().any(|place| below(place) == *name);
-        self.refused.retain(|name, _| listed.contains(name) && !here_now(name));
-        let refused = seen.refused.iter().map(|(place, why)| (below(place), cut(why.clone())));
+        let listed: BTreeSet<String> = state.listed.keys().map(below).collect();
+        self.refused
+            .retain(|name, _| listed.contains(name) && !state.fetched.keys().any(|place| below(place) == *name));
+        let refused = state.refused.iter().map(|(place, why)| (below(place), cut(why.clone())));
         self.refused.extend(refused.take(MOST_REFS));
-        let mut here: BTreeMap<String, Oid> = seen.fetched.iter().map(|(place, oid)| (below(place), *oid)).collect();
+        let mut here: BTreeMap<String, Oid> = state.fetched.iter().map(|(place, oid)| (below(place), *oid)).collect();
         let was_there: BTreeSet<String> = self.there.keys().cloned().collect();
         let mut known = self.known(store, &here);
-        for folded in seen.folded.iter().map(below) {
+        for folded in state.folded.iter().map(below) {
             here.remove(&folded);
             known.remove(&folded);
         }
-        for (place, oid) in &seen.listed {
-            let (below, is_refused) = (below(place), seen.refused.contains_key(place));
-            let is_of_another = || is_refused || store.contains(*oid);
+        for (place, oid) in &state.listed {
+            let (below, is_refused) = (below(place), state.refused.contains_key(place));
             match known.get(&below).copied() {
                 Some(before) if history::goes_on(store, before, *oid) => _ = self.there.insert(below, *oid),
                 Some(before) if here.get(&below).is_some_and(|ours| history::goes_on(store, before, *ours)) => {
                     self.there.insert(below, before);
                 }
                 // It was not part of this fetch, so it may have moved on.
-                Some(before) if was_there.contains(&below) && !is_of_another() => _ = self.there.insert(below, before),
-                None if named.contains_key(place) && !is_refused => _ = self.there.insert(below, *oid),
+                Some(before) if was_there.contains(&below) && !is_refused && !store.contains(*oid) => {
+                    _ = self.there.insert(below, before);
+                }
+                None if logged.contains_key(place) && !is_refused => _ = self.there.insert(below, *oid),
                 _ => {}
             }
         }
         // Branch names are free, so a branch counts only if it has exactly this commit.
-        for (place, oid) in &seen.branches {
+        for (place, oid) in &state.branches {
             let below = below(place);
             if let Some(before) = known.get(&below).copied().filter(|before| history::goes_on(store, *before, *oid)) {
                 self.there.entry(below).or_insert(before);
             }
         }
-        known.retain(|below, _| !self.there.contains_key(below));
+        known.retain(|name, _| !self.there.contains_key(name));
         self.gone = known;
         for some in [&mut self.there, &mut self.gone] {
             bound(some, &here);
         }
-        let unseen = named.iter().map(|(place, log)| (below(place), log.clone()));
+        let unseen = logged.iter().map(|(place, log)| (below(place), log.clone()));
         let unseen = unseen.filter(|(place, _)| !self.there.contains_key(place) && !self.gone.contains_key(place));
-        self.named = unseen.take(MOST_REFS).collect();
+        self.only_logged = unseen.take(MOST_REFS).collect();
     }
 
     /// Returns everything the remote is known to have had, with the latest known commit.
@@ -189,30 +194,31 @@ impl Shown {
     pub fn vanished(&self, store: &Store, logs: &BTreeMap<Place, String>) -> Result<Vec<Vanished>, refs::Error> {
         let folder = format::fetched_refs(&self.remote);
         let gone = self.gone.iter().map(|(below, oid)| (below, Some(*oid)));
-        let named = self.named.keys().map(|below| (below, None));
+        let logged = self.only_logged.keys().map(|below| (below, None));
         let elsewhere = if self.gone.is_empty() { BTreeMap::new() } else { copies(store)? };
         let mut vanished = Vec::new();
-        for (below, was) in gone.chain(named) {
+        for (below, was) in gone.chain(logged) {
             let Some(place) = Place::parse(below) else { continue };
-            let (reference, seen) = (place.below(&folder), was.is_some());
-            let mut kept = None;
+            let (reference, was_shown) = (place.below(&folder), was.is_some());
+            let mut local_copy = None;
             for name in [&reference, &place.below(REFS)].into_iter().chain(elsewhere.get(&place).into_iter().flatten())
             {
                 // A local ref of this name with other content is something else.
-                let is_it = |held: &Oid| was.is_none_or(|was| history::goes_on(store, was, *held));
-                let held = match refs::read(store, name) {
+                let head = match refs::read(store, name) {
                     // An unreadable archive has no copy of it, but must not hide other missing
                     // runs.
                     Err(refs::Error::Archive(_)) => None,
                     other => other?,
                 };
-                if kept.is_none() && held.as_ref().is_some_and(is_it) {
-                    kept = Some(name.clone());
+                if local_copy.is_none()
+                    && head.as_ref().is_some_and(|head| was.is_none_or(|was| history::goes_on(store, was, *head)))
+                {
+                    local_copy = Some(name.clone());
                 }
             }
-            let log = logs.get(&place).or_else(|| self.named.get(below)).cloned();
-            if seen || kept.is_none() {
-                vanished.push(Vanished { remote: self.remote.clone(), place, seen, kept, reference, log });
+            let log = logs.get(&place).or_else(|| self.only_logged.get(below)).cloned();
+            if was_shown || local_copy.is_none() {
+                vanished.push(Vanished { remote: self.remote.clone(), place, was_shown, local_copy, reference, log });
             }
         }
         Ok(vanished)
@@ -221,7 +227,7 @@ impl Shown {
 
 /// The result of one fetch.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct RemoteState {
     /// The runs, threads, logs and archives that it shows at their refs or in archives.
     pub listed: BTreeMap<Place, Oid>,
     /// Its branches whose names could be pushed runs, threads, logs or archives.
@@ -263,22 +269,31 @@ pub fn vanished(store: &Store, logs: &Logs) -> Result<Vec<Vanished>, Error> {
 
 /// Returns the same for each remote, or why its record is unreadable.
 pub fn vanished_by_remote(store: &Store, logs: &Logs) -> Vec<Result<Vec<Vanished>, Error>> {
-    let of = |shown: Shown| {
-        let named = logs.named(&format::fetched_refs(&shown.remote));
-        Ok(shown.vanished(store, &named)?)
-    };
-    Shown::all(store).into_iter().map(|shown| shown.and_then(of)).collect()
+    RemoteRecord::all(store)
+        .into_iter()
+        .map(|record| {
+            record.and_then(|record| {
+                let logged = logs.recorded_places(&format::fetched_refs(&record.remote));
+                Ok(record.vanished(store, &logged)?)
+            })
+        })
+        .collect()
 }
 
 /// Returns the remotes from which the last fetch of a run refused it, with the reasons. Unreadable
 /// records are left out.
 pub fn refusals(store: &Store, run: &str) -> Vec<(String, String)> {
-    let is_it = |below: &String| Place::parse(below).is_some_and(|at| at.kind == Kind::Run && at.name == run);
-    let of = |shown: Shown| {
-        let (_, why) = shown.refused.into_iter().find(|(below, _)| is_it(below))?;
-        Some((shown.remote, why))
-    };
-    Shown::all(store).into_iter().flatten().filter_map(of).collect()
+    RemoteRecord::all(store)
+        .into_iter()
+        .flatten()
+        .filter_map(|record| {
+            let (_, why) = record
+                .refused
+                .into_iter()
+                .find(|(below, _)| Place::parse(below).is_some_and(|at| at.kind == Kind::Run && at.name == run))?;
+            Some((record.remote, why))
+        })
+        .collect()
 }
 
 /// Returns the path of a remote's record.
@@ -286,13 +301,13 @@ fn path(store: &Store, remote: &str) -> PathBuf {
     private_files::path(store, private_files::REMOTES, &encode_segment(remote))
 }
 
-fn parse(path: PathBuf) -> Result<Shown, Error> {
+fn parse(path: PathBuf) -> Result<RemoteRecord, Error> {
     let bytes = private_files::read(&path, LARGEST).map_err(|e| Error::Read(path.clone(), e))?;
-    let shown: Shown = serde_json::from_slice(&bytes).map_err(|e| Error::Bad(path.clone(), e))?;
-    if path.file_name() == Some(encode_segment(&shown.remote).as_ref()) {
-        return Ok(shown);
+    let record: RemoteRecord = serde_json::from_slice(&bytes).map_err(|e| Error::Bad(path.clone(), e))?;
+    if path.file_name() == Some(encode_segment(&record.remote).as_ref()) {
+        return Ok(record);
     }
-    let another = serde::de::Error::custom(format!("it is about {:?}", shown.remote));
+    let another = serde::de::Error::custom(format!("it is about {:?}", record.remote));
     Err(Error::Bad(path, another))
 }
 
