@@ -47,8 +47,8 @@ fn rounds(name: &str, default: u64) -> Range<u64> {
     end(range.0)..end(range.1)
 }
 
-/// Returns the distance between two places where a command is killed, of all that it passes: `sample`,
-/// or 1 if [`KILLS`] is set.
+/// Returns the distance between two places where a command is killed: `sample`, or 1, each place,
+/// if [`KILLS`] is set.
 pub(crate) fn kill_step(sample: usize) -> usize {
     if std::env::var_os(KILLS).is_some() { 1 } else { sample }
 }

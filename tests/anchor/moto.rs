@@ -51,9 +51,9 @@ impl Moto {
         write!(stream, "{head}{headers}\r\n{body}").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        assert!(head.starts_with("HTTP/1.1 2"), "{method} {path}: {answer}");
-        body.to_owned()
+        let (answer_head, answer_body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(answer_head.starts_with("HTTP/1.1 2"), "{method} {path}: {answer}");
+        answer_body.to_owned()
     }
 
     /// Makes a bucket whose objects can be locked.

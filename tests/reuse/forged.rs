@@ -183,7 +183,7 @@ fn reuse_of_a_missing_item_fails() {
             "other evidence than the entry names",
             |s| {
                 s.reused.evidence =
-                    Some(Product { sha256: Digest::compute(b"x"), ..*s.products.values().next().unwrap() })
+                    Some(Product { sha256: Digest::compute(b"x"), ..*s.products.values().next().unwrap() });
             },
             "entry 2: the products that item make reuses does not hold: reused.json is not the one that the \
              entry names",
