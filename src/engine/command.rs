@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::model::catalog::default_subagent;
 use crate::model::item_index::ItemIndex;
 use crate::model::name::FilePath;
-use crate::model::plan::{CHECK, COMMAND, COMMIT, DIRECTORY, DISPATCH, ENV, HERE, Item, NO_STDIN, STDIN};
+use crate::model::plan::{BuiltIn, CHECK, COMMAND, COMMIT, DIRECTORY, ENV, HERE, Item, NO_STDIN, STDIN};
 use crate::model::state::RunState;
 use crate::repository::config::{Config, Executor, OnVerifyFail};
 use crate::sandbox::TOOLS;
@@ -67,19 +67,19 @@ impl std::fmt::Display for Unresolved {
 
 /// Resolves the command of an item, or returns the reason why it has none.
 pub fn resolve(item: &Item, config: &Config) -> Result<Resolved, Unresolved> {
-    let (settings, subagent) = match item.executor.as_str() {
-        DISPATCH => {
-            let name = subagent_of(item, config).ok_or_else(|| {
-                Unresolved::Here("it names no subagent, and no subagent is registered here as the default".to_owned())
-            })?;
-            let found = config.subagent(name).ok_or_else(|| unregistered("subagent", name))?;
-            (found, Some(name.to_owned()))
-        }
-        name => (config.settings_of(name).ok_or_else(|| unregistered("executor", name))?, None),
+    let (settings, subagent) = if item.is_for(BuiltIn::Dispatch) {
+        let name = subagent_of(item, config).ok_or_else(|| {
+            Unresolved::Here("it names no subagent, and no subagent is registered here as the default".to_owned())
+        })?;
+        let found = config.subagent(name).ok_or_else(|| unregistered("subagent", name))?;
+        (found, Some(name.to_owned()))
+    } else {
+        let name = item.executor.as_str();
+        (config.settings_of(name).ok_or_else(|| unregistered("executor", name))?, None)
     };
     let argv = match &settings.command {
         Some(line) => shell(line),
-        None if item.executor == COMMAND => inline(item).ok_or(Unresolved::Item("`inputs.command` is missing"))?,
+        None if item.is_for(BuiltIn::Command) => inline(item).ok_or(Unresolved::Item("`inputs.command` is missing"))?,
         None if item.is_claimed() => {
             let commit = item.inputs.get(COMMIT).and_then(Value::as_str);
             let commit = commit.ok_or(Unresolved::Item("`inputs.commit` is missing"))?;
@@ -120,7 +120,7 @@ fn unregistered(kind: &str, name: &str) -> Unresolved {
 
 /// Returns true if an item works in the user's own work tree.
 pub(super) fn works_here(item: &Item) -> bool {
-    item.executor == COMMAND && item.inputs.get(HERE).and_then(Value::as_bool) == Some(true)
+    item.is_for(BuiltIn::Command) && item.inputs.get(HERE).and_then(Value::as_bool) == Some(true)
 }
 
 /// Returns the subagent that an item names, or the default one.
@@ -133,9 +133,10 @@ fn subagent_of<'n>(item: &'n Item, config: &'n Config) -> Option<&'n str> {
 
 /// Returns how many attempts an item gets: by its own field, its executor's, or its queue's.
 pub fn max_attempts(item: &Item, queue: &str, config: &Config) -> u32 {
-    let executor = match item.executor.as_str() {
-        DISPATCH => subagent_of(item, config).and_then(|name| config.subagent(name)),
-        name => config.settings_of(name),
+    let executor = if item.is_for(BuiltIn::Dispatch) {
+        subagent_of(item, config).and_then(|name| config.subagent(name))
+    } else {
+        config.settings_of(&item.executor)
     };
     let of_executor = executor.and_then(|settings| settings.max_attempts);
     let of_queue = config.queues.get(queue).and_then(|settings| settings.max_attempts);
@@ -187,13 +188,13 @@ fn is_passed(settings: &Executor, name: &str, value: &OsStr) -> bool {
 
 /// Returns a text in the inputs of an item of the executor `command`.
 fn own_text<'i>(item: &'i Item, key: &str) -> Option<&'i str> {
-    item.inputs.get(key).filter(|_| item.executor == COMMAND)?.as_str()
+    item.inputs.get(key).filter(|_| item.is_for(BuiltIn::Command))?.as_str()
 }
 
 /// Returns the variables in `inputs.env` of an item of the executor `command`, except those that
 /// are secrets here.
 fn own_environment(item: &Item, settings: &Executor) -> BTreeMap<String, OsString> {
-    let set = item.inputs.get(ENV).filter(|_| item.executor == COMMAND).and_then(Value::as_object);
+    let set = item.inputs.get(ENV).filter(|_| item.is_for(BuiltIn::Command)).and_then(Value::as_object);
     let set = set.into_iter().flatten().filter_map(|(name, value)| Some((name.clone(), value.as_str()?.into())));
     set.filter(|(name, _)| !settings.secret_env.iter().any(|secret| secret.name == *name)).collect()
 }
@@ -203,7 +204,7 @@ fn shell(line: &str) -> Vec<String> {
 }
 
 fn inline(item: &Item) -> Option<Vec<String>> {
-    match item.inputs.get("command")? {
+    match item.inputs.get(COMMAND)? {
         Value::String(line) => Some(shell(line)),
         Value::Array(words) => words.iter().map(|word| word.as_str().map(str::to_owned)).collect(),
         _ => None,

@@ -4,6 +4,7 @@
 mod algorithm;
 pub mod program;
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
@@ -215,10 +216,23 @@ pub fn named_signer(armour: Option<&str>) -> Result<String, Error> {
 /// is not used.
 pub fn check_raw(key: &PublicKey, message: &[u8], signature: &[u8]) -> bool {
     let Some(key) = key.key_data().ed25519() else { return false };
-    let (Ok(point), Ok(signature)) = (VerifyingKey::from_bytes(&key.0), Signature::from_slice(signature)) else {
-        return false;
-    };
-    point.to_edwards().compress().0 == key.0 && point.verify_strict(message, &signature).is_ok()
+    let (Some(point), Ok(signature)) = (expand(&key.0), Signature::from_slice(signature)) else { return false };
+    point.verify_strict(message, &signature).is_ok()
+}
+
+/// Returns the point of a key, or `None` unless the bytes are its only encoding.
+fn expand(key: &[u8; 32]) -> Option<VerifyingKey> {
+    thread_local! {
+        /// The last key: nearly all entries of a chain have the same, and this takes as long as a
+        /// third of a check.
+        static LAST: Cell<Option<VerifyingKey>> = const { Cell::new(None) };
+    }
+    if let Some(point) = LAST.get().filter(|point| point.as_bytes() == key) {
+        return Some(point);
+    }
+    let point = VerifyingKey::from_bytes(key).ok().filter(|point| point.to_edwards().compress().0 == *key)?;
+    LAST.set(Some(point));
+    Some(point)
 }
 
 /// Returns the public key in a setting, as git reads it (`key::…`, `ssh-…`), or `None` if the

@@ -1,6 +1,6 @@
 //! Tools that list what the operator has registered.
 
-use git_handoff::model::plan::BUILT_IN;
+use git_handoff::model::plan::BuiltIn;
 use serde::Serialize;
 
 use crate::output::Failure;
@@ -52,7 +52,7 @@ struct Known {
 fn subagents(call: &Call, _: &Nothing) -> Result<Runnable, Failure> {
     let repository = call.repository()?;
     let config = &repository.config;
-    let built_in = BUILT_IN.map(str::to_owned);
+    let built_in = BuiltIn::IN_PLANS.map(|executor| executor.name().to_owned());
     let executors = built_in.into_iter().chain(config.registered_executors().cloned());
     Ok(Runnable {
         subagents: config.registered_subagents().cloned().collect(),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::json::JsonPath;
 use crate::model::pipeline::Pipelines;
-use crate::model::plan::{BUILT_IN, Produced, read_products};
+use crate::model::plan::{BuiltIn, Produced, read_products};
 use crate::model::problems::Problems;
 use crate::model::read::Fields;
 use crate::model::registered::Registered;
@@ -65,7 +65,7 @@ impl Default for Catalog {
     /// The catalog without any configuration.
     fn default() -> Self {
         Self {
-            executors: BUILT_IN.map(str::to_owned).into(),
+            executors: BuiltIn::IN_PLANS.map(|executor| executor.name().to_owned()).into(),
             subagents: BTreeSet::new(),
             queues: ["default".to_owned()].into(),
             queue_rules: None,

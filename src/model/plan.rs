@@ -1,8 +1,10 @@
 //! A plan: items with their needs and products.
 
+mod built_in;
 mod need;
 mod product;
 
+pub use built_in::BuiltIn;
 pub(crate) use need::{DraftNeed, read_need};
 pub use need::{Need, Source};
 pub use product::{Declared, Produced, ProductKey, ProductKeyError, ProductKind, Selector, SelectorError};
@@ -170,21 +172,8 @@ plan_fields!(declared);
 item_fields!(declared);
 item_fields!(written);
 
-/// The built-in executor that runs `inputs.command`.
+/// The input key with the command that an item of the executor `command` runs.
 pub const COMMAND: &str = "command";
-
-/// The built-in executor that runs the subagent that `inputs.subagent` names.
-pub const DISPATCH: &str = "dispatch";
-
-/// The built-in executor for approvals: nothing runs, a person decides.
-pub const APPROVAL: &str = "approval";
-
-/// The built-in executors.
-pub const BUILT_IN: [&str; 3] = [COMMAND, DISPATCH, APPROVAL];
-
-/// The executor of commits that were made before: nothing runs, their changes are taken. No plan
-/// that a person submits may name it.
-pub const CLAIMED: &str = "claimed";
 
 /// The input key with the commit of an item of the executor `claimed`.
 pub const COMMIT: &str = "commit";
@@ -196,9 +185,14 @@ pub const HERE: &str = "here";
 pub const APPROVERS: &str = "approvers";
 
 impl Item {
+    /// Returns true if this built-in executor has the item.
+    pub fn is_for(&self, executor: BuiltIn) -> bool {
+        self.executor == executor.name()
+    }
+
     /// Returns true for an approval.
     pub fn is_for_people(&self) -> bool {
-        self.executor == APPROVAL
+        self.is_for(BuiltIn::Approval)
     }
 
     /// Returns its goal, if the inputs give one.
@@ -208,7 +202,7 @@ impl Item {
 
     /// Returns true for a commit that was made before.
     pub fn is_claimed(&self) -> bool {
-        self.executor == CLAIMED
+        self.is_for(BuiltIn::Claimed)
     }
 
     /// Returns the rules of protected files, or `None` if there are none.

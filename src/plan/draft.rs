@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::model::json::JsonPath;
 use crate::model::name::{FilePath, ItemId, NameError, RunId};
-use crate::model::plan::{DraftNeed, Item, Need, Plan, Produced, Source, item_fields, plan_fields};
+use crate::model::plan::{BuiltIn, DraftNeed, Item, Need, Plan, Produced, Source, item_fields, plan_fields};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::model::protect_rule::ProtectRule;
@@ -212,6 +212,11 @@ impl ItemPath {
 }
 
 impl DraftItem {
+    /// Returns true if it names this built-in executor.
+    pub(crate) fn is_for(&self, executor: BuiltIn) -> bool {
+        self.executor.as_deref() == Some(executor.name())
+    }
+
     /// Refuses a replacement in an item that no rule creates.
     pub(crate) fn check_replaces_nothing(&self, problems: &mut Problems) {
         for (key, id) in [("replaces", &self.replaces), ("continues", &self.continues)] {

@@ -138,26 +138,27 @@ pub struct Fetched {
 /// Fetches.
 pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched, AnyError> {
     let folder = format::fetched_refs(&request.remote.name);
-    let have: HashMap<String, Oid> = refs::list(store, &folder)?.into_iter().collect();
+    let local_refs: HashMap<String, Oid> = refs::list(store, &folder)?.into_iter().collect();
     let mut listing = Listing::read(store, reach, request)?;
-    let offered = || listing.places.iter().map(|(place, _)| place).filter(|place| request.takes(place));
+    let requested_places = || listing.places.iter().map(|(place, _)| place).filter(|place| request.takes(place));
     // A missing ref may be in an archive.
-    let unshown = unknown(&request.names, &offered().collect::<Vec<_>>());
-    if let Some(name) = unshown.filter(|_| offered().all(|place| place.kind != Kind::Archive)) {
-        return Err(missed(store, request, name, &listing, &have)?.into());
+    let unlisted = unknown(&request.names, &requested_places().collect::<Vec<_>>());
+    if let Some(name) = unlisted.filter(|_| requested_places().all(|place| place.kind != Kind::Archive)) {
+        return Err(missed(store, request, name, &listing, &local_refs)?.into());
     }
     let objects =
-        listing.select_objects(request, |place| have.contains_key(&place.below(&folder)), unshown.is_some())?;
-    let absent: BTreeSet<Oid> = objects.values().flatten().copied().filter(|oid| !store.contains(*oid)).collect();
+        listing.select_objects(request, |place| local_refs.contains_key(&place.below(&folder)), unlisted.is_some())?;
+    let missing_objects: BTreeSet<Oid> =
+        objects.values().flatten().copied().filter(|oid| !store.contains(*oid)).collect();
     let mut guard = KeepGuard::default();
-    let unsound = fetch_objects::history(store, reach, request, absent.into_iter().collect(), &mut guard)?;
+    let unsound = fetch_objects::history(store, reach, request, missing_objects.into_iter().collect(), &mut guard)?;
     let sound = objects.iter().filter(|(_, oids)| oids.len() == 1 && !unsound.contains_key(&oids[0]));
     let sound = sound.map(|(place, oids)| (place.kind, oids[0]));
     fetch_objects::trees(store, reach, request, sound, &mut guard)?;
     let mut fetched = Fetched { skipped: listing.skipped.clone(), ..Fetched::default() };
     for (place, oids) in objects {
         let reference = place.below(&folder);
-        let old = have.get(&reference).copied();
+        let old = local_refs.get(&reference).copied();
         let (new, status) = match oids[..] {
             [new] if unsound.contains_key(&new) => (new, Status::Unsound(unsound[&new].clone())),
             [new] => (new, judge(store, &place, old, new)?),
@@ -183,7 +184,7 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     let known: Vec<&Place> =
         listed_places.iter().filter(|place| request.takes(place)).chain(archived_refs.keys()).collect();
     if let Some(name) = unknown(&request.names, &known) {
-        return Err(missed(store, request, name, &listing, &have)?.into());
+        return Err(missed(store, request, name, &listing, &local_refs)?.into());
     }
     let chains = fetched.refs.iter().filter(|fetched_ref| fetched_ref.place.kind.is_chain());
     let (refused, accepted): (Vec<_>, Vec<_>) = chains.partition(|fetched_ref| fetched_ref.status.is_refused());
@@ -191,11 +192,11 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
         .into_iter()
         .filter_map(|fetched_ref| Some((fetched_ref.place.clone(), fetched_ref.status.refusal()?)))
         .collect();
-    let have = have
+    let local_refs = local_refs
         .into_iter()
         .chain(accepted.into_iter().map(|fetched_ref| (fetched_ref.reference.clone(), fetched_ref.new)))
         .collect();
-    let (record, logged_places) = compare_refs(store, request, &listing, &have)?;
+    let (record, logged_places) = compare_refs(store, request, &listing, &local_refs)?;
     record.keep(store)?;
     fetched.vanished = record.vanished(store, &logged_places)?;
     Ok(fetched)

@@ -4,7 +4,7 @@ use crate::git::protectable::{KnownFiles, known_files};
 use crate::git::store::Store;
 use crate::model::catalog::default_subagent;
 use crate::model::hints::{self, Hint};
-use crate::model::plan::COMMAND;
+use crate::model::plan::BuiltIn;
 use crate::repository::Environment;
 use crate::repository::config::{Config, Executor};
 
@@ -56,7 +56,7 @@ fn unprotected_checks(config: &Config) -> Vec<String> {
     if !config.protect.is_empty() {
         return Vec::new();
     }
-    let command = config.executors.get_key_value(COMMAND).map(|(name, _)| name);
+    let command = config.executors.get_key_value(BuiltIn::Command.name()).map(|(name, _)| name);
     let executors = command.into_iter().chain(config.registered_executors());
     let executors = executors.filter(|name| config.settings_of(name).is_some_and(|settings| is_unprotected(&settings)));
     let subagents = config.registered_subagents();

@@ -18,7 +18,7 @@ use crate::git::{program, store::Store};
 use crate::model::any_error::AnyError;
 use crate::model::confinement::Network;
 use crate::model::format::{REFS, fetched_refs};
-use crate::model::plan::COMMAND;
+use crate::model::plan::BuiltIn;
 use crate::model::problem::nearest;
 use crate::model::protectable::{display, runner};
 use crate::model::protected::pathspec_fault;
@@ -113,7 +113,7 @@ impl Repository {
         let config = &self.config;
         let settings = match agent {
             Some(name) => config.subagents.get(name),
-            None => config.executors.get(COMMAND),
+            None => config.executors.get(BuiltIn::Command.name()),
         };
         let configured = settings.and_then(|settings| settings.verify.clone());
         configured.or_else(|| guess::check(&self.store).map(str::to_owned))
@@ -127,7 +127,7 @@ impl Repository {
         }
         let worker = match &answers.agent {
             Some(name) => format!("handoff.subagent.{name}"),
-            None => format!("handoff.executor.{COMMAND}"),
+            None => format!("handoff.executor.{}", BuiltIn::Command.name()),
         };
         if let Some(check) = &answers.check {
             composer.set(&format!("{worker}.verify"), Some(check.as_str()).filter(|line| !line.trim().is_empty()));
@@ -183,7 +183,7 @@ impl Repository {
     fn settings_of(&self, answers: &Answers) -> Option<Executor> {
         match &answers.agent {
             Some(name) => self.config.subagent(name),
-            None => self.config.settings_of(COMMAND),
+            None => self.config.settings_of(BuiltIn::Command.name()),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::model::format;
 use crate::model::item_index::ItemVec;
 use crate::model::manifest::Manifest;
 use crate::model::name::ItemId;
-use crate::model::plan::Item;
+use crate::model::plan::{BuiltIn, COMMAND, Item};
 use crate::model::printable::cut;
 use crate::model::state::RunState;
 
@@ -153,23 +153,23 @@ fn against_plan(manifest: &Manifest, item: &Item) -> Result<(), &'static str> {
     check(manifest.executor == item.executor, "executor")?;
     check(manifest.inputs == format::digest_of(&item.inputs), "inputs")?;
     check(item.timeout.is_none_or(|timeout| manifest.timeout == timeout), "timeout")?;
-    if item.executor == "command" {
+    if item.is_for(BuiltIn::Command) {
         check(Some(&manifest.argv) == command(item).as_ref(), "argv")?;
     }
     check(manifest.start.is_some() == item.needs.values().any(|need| need.apply), "start")?;
     check(item.protect.iter().all(|pathspec| manifest.protect.contains(pathspec)), "protect")?;
     // If the item names no subagent, the dispatching machine chose it.
-    let is_expected = match item.inputs.get("subagent").filter(|_| item.executor == "dispatch") {
+    let is_expected = match item.inputs.get("subagent").filter(|_| item.is_for(BuiltIn::Dispatch)) {
         Some(subagent) => manifest.subagent.as_deref() == subagent.as_str(),
-        None => manifest.subagent.is_some() == (item.executor == "dispatch"),
+        None => manifest.subagent.is_some() == (item.is_for(BuiltIn::Dispatch)),
     };
     check(is_expected, "subagent")?;
     // The dispatching machine chose the command of a registered executor, but there must be one.
-    check(item.executor == "command" || !manifest.argv.is_empty(), "argv")
+    check(item.is_for(BuiltIn::Command) || !manifest.argv.is_empty(), "argv")
 }
 
 fn command(item: &Item) -> Option<Vec<String>> {
-    match item.inputs.get("command")? {
+    match item.inputs.get(COMMAND)? {
         Value::String(script) => Some(vec!["sh".to_owned(), "-c".to_owned(), script.clone()]),
         Value::Array(argv) => argv.iter().map(|arg| arg.as_str().map(str::to_owned)).collect(),
         _ => None,

@@ -87,8 +87,8 @@ fn a_remote_that_refuses_everything_for_a_while_costs_no_claim() {
     hub.wait_for_kind("run.shared");
     let second = hub.drive("b");
     wait_for("both drivers", || hub.of_kind("item.fired").len() == 4);
-    hub.hook("pre-receive", Some("echo 'maintenance' >&2; exit 1"));
-    sleep(Duration::from_secs(6));
+    hub.hook("pre-receive", Some("echo push >>\"$HOME/../refused\"; echo 'maintenance' >&2; exit 1"));
+    wait_for("pushes that are refused", || hub.lines("refused").len() >= 8);
     hub.hook("pre-receive", None);
     both_succeed([first, second]);
     hub.ends_well(4);

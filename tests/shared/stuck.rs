@@ -4,8 +4,6 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::thread::sleep;
-use std::time::Duration;
 
 use rustix::process::Signal;
 
@@ -126,6 +124,7 @@ fn a_driver_goes_on_when_a_refused_head_was_set_back() {
     let script = format!("while [ ! -e \"$HOME/../go\" ]; do sleep 0.05; done; {}", works("0"));
     let hub = Hub::new(&plan(&[item("i0", &script)]));
     hub.repo.env.git(["config", "--global", "handoff.lostAfter", "1h"]).success();
+    hub.repo.config("remote.origin.uploadpack", "echo read >>\"$HOME/../reads\"; git-upload-pack");
     let driver = hub.drive("repo");
     hub.wait_for("item.fired", "i0");
     let (bad, good) = (hub.write_refused_commit(), hub.resolve(RUN));
@@ -134,8 +133,9 @@ fn a_driver_goes_on_when_a_refused_head_was_set_back() {
         hub.set(&bad, &good);
         wait_for("the note", || driver.stderr().matches(&bad).count() > notes);
         hub.set(&good, &bad);
-        // Longer than the pause after the first try and the time between two reads.
-        sleep(Duration::from_secs(4));
+        // The first of them may have begun before.
+        let reads = hub.lines("reads").len();
+        wait_for("two reads of the remote", || hub.lines("reads").len() >= reads + 2);
     }
     hub.repo.env.write("go", "");
     succeeds(driver);

@@ -9,7 +9,7 @@ use super::spec::INPUT_REFS;
 use super::{Job, Verdict};
 use crate::model::entry::InputRef;
 use crate::model::name::FilePath;
-use crate::model::plan::{AGENT, COMMAND, GOAL, Selector};
+use crate::model::plan::{AGENT, BuiltIn, GOAL, Selector};
 use crate::worktree::consumed;
 use crate::worktree::host::Host;
 use crate::worktree::inputs;
@@ -55,7 +55,7 @@ pub(super) fn furnish(host: &Host, job: &Job, workspace: &Workspace) -> Result<V
 /// Returns the task as the worker reads it. The line of an agent finds its goal there, and not
 /// itself: it would be one more command to run.
 pub(super) fn worker_task(job: &Job) -> String {
-    if job.spec.manifest.executor != COMMAND {
+    if job.spec.manifest.executor != BuiltIn::Command.name() {
         return job.spec.task.clone();
     }
     let Ok(mut task) = serde_json::from_str::<Map<String, Value>>(&job.spec.task) else { return job.spec.task.clone() };

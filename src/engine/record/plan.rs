@@ -8,7 +8,7 @@ use crate::git::snapshot::{self, Claim};
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::name::{FilePath, RunId};
-use crate::model::plan::{AGENT, CHECK, CLAIMED, COMMAND, COMMIT, DIRECTORY, GOAL, HERE, NO_STDIN, RECORDED, STDIN};
+use crate::model::plan::{AGENT, BuiltIn, CHECK, COMMAND, COMMIT, DIRECTORY, GOAL, HERE, NO_STDIN, RECORDED, STDIN};
 use crate::model::protected::OnProtectedChange;
 use crate::model::quote::quoted;
 
@@ -46,7 +46,7 @@ pub(super) fn of_command(
     ];
     let inputs: Map<String, Value> =
         inputs.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
-    let mut item = json!({"id": ITEM, "executor": COMMAND, "inputs": inputs, "maxAttempts": 1});
+    let mut item = json!({"id": ITEM, "executor": BuiltIn::Command.name(), "inputs": inputs, "maxAttempts": 1});
     if let Some(timeout) = decided.timeout {
         item["timeout"] = json!(timeout);
     }
@@ -79,7 +79,7 @@ pub(super) fn of_claims(
         if let Some(goal) = goal {
             inputs[GOAL] = json!(goal);
         }
-        let mut item = json!({"id": id, "executor": CLAIMED, "inputs": inputs, "maxAttempts": 1});
+        let mut item = json!({"id": id, "executor": BuiltIn::Claimed.name(), "inputs": inputs, "maxAttempts": 1});
         if let Some((before, differs)) = &before {
             item["depends_on"] = json!([before]);
             if *differs {

@@ -14,7 +14,7 @@ use super::plan::ITEM;
 use super::settings::{self, Recorded, Unknown};
 use crate::model::confinement::{Asked, Home, Network};
 use crate::model::item_index::ItemIndex;
-use crate::model::plan::{AGENT, COMMAND, Item, RECORDED};
+use crate::model::plan::{AGENT, BuiltIn, COMMAND, Item, RECORDED};
 use crate::model::protect_rule::ProtectRule;
 use crate::model::protected::{OnProtectedChange, VerifyIn};
 use crate::model::state::RunState;
@@ -89,7 +89,7 @@ impl Sealed {
     /// Returns the configuration for driving the recording, with settings of today for the rest.
     fn configure(&self, repository: &Repository, today: Executor, grants: bool) -> Result<Config, Error> {
         let mut config = (*repository.config).clone();
-        config.executors.insert(COMMAND.to_owned(), self.apply(today, grants)?);
+        config.executors.insert(BuiltIn::Command.name().to_owned(), self.apply(today, grants)?);
         // The sealed settings contain these.
         config.protect.clear();
         config.on_protected_change = None;
@@ -139,7 +139,7 @@ impl Sealed {
 pub(in crate::engine) fn recorded_item(state: &RunState) -> Option<(ItemIndex, &Item)> {
     let mut items = state.graph.items().indexed();
     let (at, item) = items.next().filter(|_| items.next().is_none())?;
-    let is_recorded = item.executor == COMMAND && item.inputs.contains_key(RECORDED);
+    let is_recorded = item.is_for(BuiltIn::Command) && item.inputs.contains_key(RECORDED);
     (is_recorded && item.id.as_str() == ITEM).then_some((at, item))
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::{Recording, real};
 use crate::git::protectable::{KnownFiles, known_files};
 use crate::model::confinement::Asked;
-use crate::model::plan::COMMAND;
+use crate::model::plan::BuiltIn;
 use crate::model::problem::nearest;
 use crate::repository::Repository;
 use crate::repository::agent::AgentNeeds;
@@ -54,7 +54,7 @@ pub(super) fn settings_for(
     if let (Some(name), None, None) = (name, preset, &own) {
         return Err(unknown(config, name));
     }
-    let around = config.settings_of(COMMAND).unwrap_or_default();
+    let around = config.settings_of(BuiltIn::Command.name()).unwrap_or_default();
     let mut settings = own.map_or_else(|| around.clone(), |own| own.over(&around));
     // The plan has the line, too: it names the program of the attempt.
     settings.command = command.line.map(str::to_owned);
@@ -78,7 +78,7 @@ pub(super) fn settings_for(
 /// recording without a check of its own.
 pub(super) fn protected(repository: &Repository, recording: &Recording) -> KnownFiles {
     let config = &repository.config;
-    let settings = config.executors.get(COMMAND);
+    let settings = config.executors.get(BuiltIn::Command.name());
     let is_protected = !config.protect.is_empty() || settings.is_some_and(|it| !it.protect.is_empty());
     if recording.check.is_none() || !recording.protect || is_protected {
         return KnownFiles::default();

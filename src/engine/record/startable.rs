@@ -9,7 +9,7 @@ use crate::engine::{command, drive, operations, programs};
 use crate::model::any_error::AnyError;
 use crate::model::digest::Oid;
 use crate::model::name::FilePath;
-use crate::model::plan::COMMAND;
+use crate::model::plan::BuiltIn;
 use crate::repository::{Repository, Trust};
 
 /// Fails if the command could not start here: a program that is missing, a sandbox that this
@@ -25,7 +25,7 @@ pub(super) fn expect(
     repository.options(&Trust::default(), &mut |_| ())?;
     let configured = repository.with_config(decided.config.clone())?;
     let machine = Machine::new(&configured, true)?;
-    let settings = configured.config.settings_of(COMMAND).unwrap_or_default();
+    let settings = configured.config.settings_of(BuiltIn::Command.name()).unwrap_or_default();
     machine.confine(&settings).map_err(operations::Error::Sandbox)?;
     machine.host.prepare(base).map_err(drive::Error::from)?;
     let line = recording.line.as_ref().map(|line| ["sh", "-c", line].map(str::to_owned));

@@ -8,7 +8,7 @@ use crate::model::digest::Digest;
 use crate::model::entry::Outcome;
 use crate::model::item_index::ItemIndex;
 use crate::model::name::{FilePath, ItemId};
-use crate::model::plan::{APPROVAL, Selector, Source};
+use crate::model::plan::{Selector, Source};
 use crate::model::role::{Role, RunAdmitted};
 
 impl RunState {
@@ -152,7 +152,7 @@ impl RunState {
         self.settle(at, if e.status == Outcome::Done { Phase::Done } else { Phase::Failed }, e.reason());
         self.items[at].red = e.is_red();
         self.items[at].decided_by = Some(e.by.clone());
-        if e.decision.is_approved() && self.graph.item(at).executor == APPROVAL {
+        if e.decision.is_approved() && self.graph.item(at).is_for_people() {
             self.clear_protected(at, &e.by);
         }
         Ok(())

@@ -6,7 +6,7 @@ use crate::model::catalog::{Catalog, Shape};
 use crate::model::elsewhere::Elsewhere;
 use crate::model::name::clashes;
 use crate::model::pipeline::{CaptureKind, Spec};
-use crate::model::plan::{APPROVAL, DraftNeed, Produced, ProductKey, Selector, Source};
+use crate::model::plan::{BuiltIn, DraftNeed, Produced, ProductKey, Selector, Source};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::plan::validate::graph::Graph;
@@ -55,7 +55,7 @@ pub(super) fn check(scope: &Scope<'_>, graph: &Graph, catalog: &Catalog, problem
 
 /// Returns true for an approval.
 fn is_decided(item: &DraftItem) -> bool {
-    item.executor.as_deref() == Some(APPROVAL)
+    item.is_for(BuiltIn::Approval)
 }
 
 /// A need with its consumer.

@@ -14,7 +14,7 @@ use crate::model::log_name::is_fingerprint;
 use crate::model::name::FilePath;
 use crate::model::pipeline::Unusable;
 use crate::model::plan::{
-    AGENT, APPROVAL, APPROVERS, CHECK, COMMAND, DIRECTORY, DISPATCH, ENV, HERE, NO_STDIN, PIPELINE, RECORDED, STDIN,
+    AGENT, APPROVERS, BuiltIn, CHECK, COMMAND, DIRECTORY, ENV, HERE, NO_STDIN, PIPELINE, RECORDED, STDIN,
 };
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
@@ -40,7 +40,7 @@ pub(super) fn check<'d>(
         }
         if let Some(inputs) = &item.inputs {
             let inputs = Fields::open(inputs, path.key("inputs"));
-            check_inputs(item.executor.as_deref(), &inputs, catalog, problems);
+            check_inputs(item.executor.as_deref().and_then(BuiltIn::from_name), &inputs, catalog, problems);
         }
         check_people(item, problems);
         documents.check(item, catalog, problems);
@@ -116,7 +116,7 @@ impl<'d> DocumentSchemas<'d> {
 
 /// Refuses fields of an approval that need a worker.
 fn check_people(item: &DraftItem, problems: &mut Problems) {
-    if item.executor.as_deref() != Some(APPROVAL) {
+    if !item.is_for(BuiltIn::Approval) {
         return;
     }
     let given = [
@@ -133,7 +133,7 @@ fn check_people(item: &DraftItem, problems: &mut Problems) {
 }
 
 /// Validates the reserved keys of `inputs`.
-fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, problems: &mut Problems) {
+fn check_inputs(executor: Option<BuiltIn>, inputs: &Fields<'_>, catalog: &Catalog, problems: &mut Problems) {
     if inputs.get("inputRefs").is_some() {
         let message = "`inputRefs` is set by the tool alone; bind products with `needs`";
         let at = inputs.at("inputRefs");
@@ -143,7 +143,7 @@ fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, 
         let message = format!("`{RECORDED}` is set by `git handoff record` alone");
         problems.push(Problem::new(Code::ReservedKey, &inputs.at(RECORDED), message));
     }
-    if executor == Some(APPROVAL) && inputs.get(PIPELINE).is_some() {
+    if executor == Some(BuiltIn::Approval) && inputs.get(PIPELINE).is_some() {
         let message = format!("people decide about the item and nothing runs: `inputs.{PIPELINE}` means nothing here");
         problems.push(Problem::new(Code::UnknownField, &inputs.at(PIPELINE), message));
     } else if let Some(name) = inputs.string(PIPELINE, problems)
@@ -161,7 +161,7 @@ fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, 
             problems.push(problem.hint(hints::add_pipeline()));
         }
     }
-    if executor == Some(DISPATCH) {
+    if executor == Some(BuiltIn::Dispatch) {
         if inputs.get(ENV).is_some() {
             let message = "a plan does not set the variables of an agent, because they can send its key elsewhere; \
                            the subagent's settings do: `handoff.subagent.NAME.env`";
@@ -175,18 +175,18 @@ fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, 
             expected.check(&catalog.subagents, &inputs.at("subagent"), problems);
         }
     }
-    if executor == Some(APPROVAL)
+    if executor == Some(BuiltIn::Approval)
         && let Some(approvers) = inputs.get(APPROVERS).filter(|approvers| !are_keys(approvers))
     {
         let expected = "an array of fingerprints, `SHA256:…`, as `git handoff key` prints yours";
         problems.push(wrong_type(&inputs.at(APPROVERS), expected, approvers));
     }
-    if executor == Some(COMMAND) {
-        let command = inputs.required("command", problems);
+    if executor == Some(BuiltIn::Command) {
+        let command = inputs.required(COMMAND, problems);
         if let Some(command) = command.filter(|command| !is_command(command)) {
             let expected = "a command: an array of strings (program and arguments) or one string for `sh -c`, \
                           not empty and without NUL";
-            problems.push(wrong_type(&inputs.at("command"), expected, command));
+            problems.push(wrong_type(&inputs.at(COMMAND), expected, command));
         }
         check_variables(inputs, problems);
         check_surroundings(inputs, problems);

@@ -1,6 +1,7 @@
 //! Exceptions: credentials that may be stored, executors that agents may name over MCP.
 
 use crate::model::credential::gate::Gate;
+use crate::model::plan::BuiltIn;
 
 use super::Config;
 
@@ -13,7 +14,7 @@ impl Config {
     /// Returns true if a plan that an agent submits over MCP may name this executor.
     pub fn mcp_allows(&self, executor: &str) -> bool {
         match self.mcp_executors.as_slice() {
-            [] => executor != "command",
+            [] => executor != BuiltIn::Command.name(),
             allowed => allowed.iter().any(|one| one == executor),
         }
     }

@@ -11,7 +11,7 @@ use super::entry::{Given, Key};
 use super::secret_env::SecretEnv;
 use crate::model::confinement::{Asked, Home, Network};
 use crate::model::limits::Limits;
-use crate::model::plan::{APPROVAL, BUILT_IN, CLAIMED, COMMAND, DISPATCH};
+use crate::model::plan::BuiltIn;
 use crate::model::problem::nearest;
 use crate::model::protect_rule::ProtectRule;
 use crate::model::protected::{OnProtectedChange, VerifyIn};
@@ -165,15 +165,18 @@ impl Config {
     /// Returns the effective settings of a subagent, or `None` if it has no settings.
     pub fn subagent(&self, name: &str) -> Option<Executor> {
         let own = self.subagents.get(name)?;
-        Some(self.executors.get(DISPATCH).map_or_else(|| own.clone(), |dispatch| own.over(dispatch)))
+        Some(self.executors.get(BuiltIn::Dispatch.name()).map_or_else(|| own.clone(), |dispatch| own.over(dispatch)))
     }
 
     /// Returns the settings of an executor other than `dispatch`, or `None` if it has none.
     pub fn settings_of(&self, executor: &str) -> Option<Executor> {
-        match self.executors.get(executor) {
-            Some(settings) => Some(settings.clone()),
-            None if executor == CLAIMED => Some(Executor { sandbox: Some(Asked::None), ..Executor::default() }),
-            None => (executor == COMMAND).then(Executor::default),
+        if let Some(settings) = self.executors.get(executor) {
+            return Some(settings.clone());
+        }
+        match BuiltIn::from_name(executor)? {
+            BuiltIn::Command => Some(Executor::default()),
+            BuiltIn::Claimed => Some(Executor { sandbox: Some(Asked::None), ..Executor::default() }),
+            BuiltIn::Dispatch | BuiltIn::Approval => None,
         }
     }
 
@@ -190,8 +193,11 @@ impl Config {
 
     /// Returns the settings whose executor or subagent is not registered.
     pub fn unregistered(&self) -> Vec<Unregistered> {
-        let executors: Vec<&str> =
-            BUILT_IN.into_iter().chain(self.registered_executors().map(String::as_str)).collect();
+        let executors: Vec<&str> = BuiltIn::IN_PLANS
+            .map(BuiltIn::name)
+            .into_iter()
+            .chain(self.registered_executors().map(String::as_str))
+            .collect();
         let subagents: Vec<&str> = self.registered_subagents().map(String::as_str).collect();
         let mut unregistered = Vec::new();
         for (what, settings, known) in
@@ -259,17 +265,17 @@ impl Config {
 pub(super) fn refusal(key: &Key<'_>) -> Option<&'static str> {
     let name = key.name.filter(|_| key.section == Some("executor"))?;
     let is_command = key.field.eq_ignore_ascii_case("command");
-    match name {
-        APPROVAL => Some("people decide about an item of the built-in executor `approval`, and nothing runs"),
-        CLAIMED => {
+    match BuiltIn::from_name(name)? {
+        BuiltIn::Approval => Some("people decide about an item of the built-in executor `approval`, and nothing runs"),
+        BuiltIn::Claimed => {
             Some("an item of the built-in executor `claimed` takes a commit that was made before, and nothing runs")
         }
-        COMMAND if is_command => {
+        BuiltIn::Command if is_command => {
             Some("an item of the built-in executor `command` says in `inputs.command` what it runs")
         }
-        DISPATCH if is_command => Some(
+        BuiltIn::Dispatch if is_command => Some(
             "the built-in executor `dispatch` runs the subagent that an item names: set `handoff.subagent.<name>.command`",
         ),
-        _ => None,
+        BuiltIn::Command | BuiltIn::Dispatch => None,
     }
 }

@@ -4,7 +4,7 @@
 use super::entry::{Given, Key};
 use super::{Config, Error, Executor, Setting};
 use crate::model::confinement::{Asked, Network};
-use crate::model::plan::DISPATCH;
+use crate::model::plan::BuiltIn;
 
 /// Where a setting takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Config {
     fn holding(&self, given: &Given<'_>) -> Option<Executor> {
         let name = given.key.name?;
         match given.key.section? {
-            "subagent" => self.subagent(name).or_else(|| self.executors.get(DISPATCH).cloned()),
+            "subagent" => self.subagent(name).or_else(|| self.executors.get(BuiltIn::Dispatch.name()).cloned()),
             _ => self.executors.get(name).cloned(),
         }
     }

@@ -17,7 +17,7 @@ use crate::model::format;
 use crate::model::json::{self, JsonPath};
 use crate::model::name::RunId;
 use crate::model::place::Place;
-use crate::model::plan::{CLAIMED, Plan};
+use crate::model::plan::{BuiltIn, Plan};
 use crate::model::printable;
 use crate::model::role::Role;
 use crate::plan;
@@ -183,7 +183,7 @@ impl Repository {
             .and_then(|commit| submit::reserved_in_base(&self.store, commit, folders))
             .unwrap_or_default();
         let mut catalog = self.catalog(queue, reserved).map_err(|error| Problems::from(unreadable(&error)))?;
-        catalog.executors.extend(options.claimed.then(|| CLAIMED.to_owned()));
+        catalog.executors.extend(options.claimed.then(|| BuiltIn::Claimed.name().to_owned()));
         catalog.allows_recorded = options.recorded;
         Ok((validate(bytes, &catalog)?, catalog))
     }

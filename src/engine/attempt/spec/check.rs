@@ -15,7 +15,7 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::format;
 use crate::model::json;
 use crate::model::manifest::Manifest;
-use crate::model::plan::CLAIMED;
+use crate::model::plan::BuiltIn;
 use crate::model::surroundings::Surroundings;
 use crate::repository::config::{SecretEnv, SecretSource};
 use crate::sandbox::{self, Confinement};
@@ -137,7 +137,8 @@ fn environment_names(
 
 /// Returns the name of the confinement of an item that nothing confined.
 fn unconfined(executor: &str) -> String {
-    if executor == CLAIMED { CLAIMED.to_owned() } else { NONE.to_owned() }
+    let claimed = BuiltIn::Claimed.name();
+    if executor == claimed { claimed } else { NONE }.to_owned()
 }
 
 /// Removes credentials from the configured command lines, and records the digest of the original
