@@ -91,7 +91,7 @@ fn nothing_is_suggested_without_a_check_or_without_such_files() {
     second_repo.env.git(["config", "--unset", "handoff.executor.command.verify"]).success();
     assert_eq!((finding(&second_repo), hints(&second_repo).len()), (None, 1));
     // Settings without effect run no check.
-    repo.config("handoff.subagent.fix.verify", "true");
+    second_repo.config("handoff.subagent.fix.verify", "true");
     assert_eq!((finding(&second_repo), hints(&second_repo).len()), (None, 1));
     second_repo.config("handoff.subagent.fix.command", "true");
     insta::assert_snapshot!(finding(&second_repo).unwrap()["message"].as_str().unwrap(), @r#"no files are protected from subagent "fix", which can edit what its check rests on"#);
