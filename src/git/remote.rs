@@ -359,7 +359,7 @@ impl Error {
         }
     }
 
-    /// Like [`Error::of`], for a push, which may be forbidden where reading is allowed.
+    /// Like [`Error::from_failure`], for a push, which may be forbidden where reading is allowed.
     pub(super) fn of_push(remote: &str, error: program::Error, reach: &Reach) -> Self {
         match Self::from_failure(remote, error, reach) {
             Self::Failed(remote, why) if porcelain::http_status(&why.to_string()) == Some(403) => {

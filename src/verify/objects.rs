@@ -77,7 +77,7 @@ impl Objects {
         compared(product, self.read_of(product.oid, Kind::Blob, most).map_err(|fault| fault.of_blob(lazy))?)
     }
 
-    /// Reads bytes like [`Objects::named`]; `meter` limits the size of all that it counts.
+    /// Reads bytes like [`Objects::read_product`]; `meter` limits the size of all that it counts.
     pub(super) fn read_product_metered(
         &self,
         product: &Product,

@@ -2,12 +2,12 @@
 //!
 //! [`workspace`] creates the worktree, [`inputs`] writes the consumed products into it, with what
 //! filters need of them ([`consumed`]), and [`capture`] takes the products. [`salvage`] saves the
-//! work of an attempt without products, and [`stray`] the commits that the work does not contain.
-//! [`product`] writes recorded products into a fresh worktree, and [`carry`] the work of the user's
-//! own work tree. [`known_folders`] remembers where worktrees are. [`filters`] decides where the
-//! repository's filters run, and [`home_mirror`] makes home directories for checks. Everything
-//! that a worker wrote is hostile: no git command and no library call ever discovers a repository
-//! through the worktree.
+//! work of an attempt without products, and [`stray_commits`] the commits that the work does not
+//! contain. [`product`] writes recorded products into a fresh worktree, and [`users_work`] the work
+//! of the user's own work tree. [`known_folders`] remembers where worktrees are. [`filters`]
+//! decides where the repository's filters run, and [`home_mirror`] makes home directories for
+//! checks. Everything that a worker wrote is hostile: no git command and no library call ever
+//! discovers a repository through the worktree.
 
 pub mod capture;
 pub mod consumed;

@@ -22,8 +22,8 @@ pub(super) struct Foreign {
 }
 
 impl Scratch {
-    /// Creates one like [`Scratch::apart`] from objects that others chose: files of the base may be
-    /// missing, and git's memory is limited.
+    /// Creates one like [`Scratch::isolated`] from objects that others chose: files of the base may
+    /// be missing, and git's memory is limited.
     pub fn incomplete(store: &Store, commit: Oid) -> Result<Self, protected::Error> {
         let mut scratch = Self::isolated(store, commit)?;
         let repo = store.local();
