@@ -84,11 +84,8 @@ fn next(overview: &Overview, repository: &Repository) -> Hint {
     if let Some(run) = overview.open.iter().find(stopped) {
         return hints::explain_or_close(&run.run);
     }
-    match (
-        overview.open.iter().find(|run| run.counts.contains_key("failed")),
-        overview.open.first(),
-        overview.not_green.first(),
-    ) {
+    let failing = overview.open.iter().find(|run| run.counts.contains_key("failed"));
+    match (failing, overview.open.first(), overview.not_green.first()) {
         (None, None, Some(run)) if stopped(&run) => hints::explain(&run.run),
         (Some(run), ..) => hints::status_blocked(&run.run),
         (None, None, Some(run)) => hints::show_or_archive(&run.run),

@@ -168,12 +168,9 @@ impl Repository {
     fn expect_unrevoked(&self, open: &OpenRun) -> Result<(), AnyError> {
         let revoked = self.options(&Trust::default(), &mut |_| ())?.revoked;
         let keys = &open.state.keys;
-        match keys
-            .iter()
-            .map(|(key, _)| key)
-            .filter(|key| keys.has(key, Role::Own) || keys.has(key, Role::Work))
-            .find(|key| revoked.contains_key(*key))
-        {
+        let mut writers =
+            keys.iter().map(|(key, _)| key).filter(|key| keys.has(key, Role::Own) || keys.has(key, Role::Work));
+        match writers.find(|key| revoked.contains_key(*key)) {
             Some(key) => Err(Error::Revoked { run: open.id().clone(), key: key.to_owned() }.into()),
             None => Ok(()),
         }

@@ -122,12 +122,9 @@ impl fmt::Display for Described<'_> {
         let is_read_only = |folder: &&PathBuf| {
             stat_file_system(folder).is_some_and(|stat| stat.f_flag.contains(StatVfsMountFlags::RDONLY))
         };
+        let free_blocks = |folder: &&PathBuf| stat_file_system(folder).map_or(u64::MAX, |stat| stat.f_bavail);
         match self.shortage {
-            Shortage::Space => match self
-                .folders
-                .iter()
-                .min_by_key(|folder: &&PathBuf| stat_file_system(folder).map_or(u64::MAX, |stat| stat.f_bavail))
-            {
+            Shortage::Space => match self.folders.iter().min_by_key(free_blocks) {
                 Some(folder) => write!(f, "no space is left on the file system of {}", folder.display()),
                 None => f.write_str("no space is left"),
             },

@@ -81,10 +81,8 @@ fn decisions(case: &Case<'_>) -> Vec<Decided> {
         .iter()
         .filter_map(|link| {
             let Event::ItemDecided(e) = &link.entry.event else { return None };
-            let voucher = match (
-                external_statements::check(case.run, first.map(|first| first.hash), &link.entry.event),
-                &link.signer,
-            ) {
+            let statement = external_statements::check(case.run, first.map(|first| first.hash), &link.entry.event);
+            let voucher = match (statement, &link.signer) {
                 (Some(Ok(_)), _) => Voucher::Decider,
                 (None, Ok(key)) if *key == e.by => Voucher::Decider,
                 (_, Ok(key)) => Voucher::Writer(key.clone()),

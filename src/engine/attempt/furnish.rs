@@ -27,13 +27,11 @@ pub(super) fn furnish(host: &Host, job: &Job, workspace: &Workspace) -> Result<V
     std::fs::write(workspace.task(), worker_task(job))
         .map_err(|e| Verdict::from_error("the task could not be written: ", &e, Verdict::failed))?;
     if workspace.is_for_check() && !job.has_own_home() {
-        let made = workspace.mirror_home(host, job.handles.home.mirror(), &|path: &Path, content: &[u8]| match &job
-            .confinement
-        {
-            Some(by) => by.given_content(path, content),
-            None => Some(content.to_owned()),
+        let confinement = job.confinement.as_ref();
+        let mirrored = workspace.mirror_home(host, job.handles.home.mirror(), &|path: &Path, content: &[u8]| {
+            confinement.map_or_else(|| Some(content.to_owned()), |by| by.given_content(path, content))
         });
-        made.map_err(|e| Verdict::from_error("", &e, Verdict::failed))?;
+        mirrored.map_err(|e| Verdict::from_error("", &e, Verdict::failed))?;
     }
     if let Some(confinement) = &job.confinement {
         let (inside, at_home) = confinement.at_home().into_iter().partition::<Vec<_>, _>(|(below, _)| {

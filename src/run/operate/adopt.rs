@@ -259,12 +259,8 @@ fn written_again(open: &OpenRun, e: &DocumentWritten) -> NewEntry {
 /// Returns the entry that adds the items that an actor added to the old run, or nothing if one of
 /// them names a pipeline.
 fn added_again(old: &VerifiedRun, e: &RunExtended, hash: gix::hash::Kind) -> Result<Vec<NewEntry>, Unnamed> {
-    match e
-        .items
-        .keys()
-        .map(|id| old.state.graph.position(id).map(|at| old.state.graph.item(at).clone()))
-        .collect::<Option<Vec<_>>>()
-    {
+    let items = e.items.keys().map(|id| old.state.graph.position(id).map(|at| old.state.graph.item(at).clone()));
+    match items.collect::<Option<Vec<_>>>() {
         Some(items) if e.pipelines.is_empty() && items.iter().all(|added| added.pipeline().is_none()) => {
             Ok(vec![NewEntry::extended(Cause::Actor, items, &BTreeMap::new(), hash)?])
         }

@@ -266,11 +266,8 @@ fn look_up_items(view: &View, items: &BTreeMap<String, String>, found: &mut Foun
     if found.fails.len() == before {
         let done = items.values().all(|status| status == "done");
         let s = if items.len() == 1 { " is" } else { "s are" };
-        let red = match items
-            .keys()
-            .filter(|id| known.get(id.as_str()).is_some_and(|at| view.state.items[*at].red))
-            .count()
-        {
+        let red_items = items.keys().filter(|id| known.get(id.as_str()).is_some_and(|at| view.state.items[*at].red));
+        let red = match red_items.count() {
             0 => String::new(),
             red => format!(", {red} of them red"),
         };
