@@ -4,6 +4,7 @@ use git_handoff::git::fsck;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::name::RunId;
+use git_handoff::model::printable;
 use git_handoff::repository::{Repository, remote_record};
 use git_handoff::run::operate::statements::StatementOutcome;
 use git_handoff::share::Kind;
@@ -86,7 +87,7 @@ fn accepted_runs(fetched: &Fetched) -> impl Iterator<Item = (RunId, Oid)> {
 
 fn comment(fetched: &Fetched, taken_in: &[StatementOutcome], request: &Request, output: &mut Output) {
     for name in &fetched.skipped {
-        output.warn(&format!("{} is no name of a run, thread or log; it was not fetched", share::readable_name(name)));
+        output.warn(&format!("{} is no name of a run, thread or log; it was not fetched", printable::line(name)));
     }
     let (lost, unpushed): (Vec<_>, Vec<_>) = fetched.vanished.iter().partition(|vanished| vanished.was_shown);
     lost.iter().take(MOST_TOLD).for_each(|vanished| output.warn(&vanished.sentence()));

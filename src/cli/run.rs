@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             runs.push(run);
             continue;
         }
-        if let Some(target) = run_named(text, repository)? {
+        if let Some(target) = find_run(text, repository)? {
             if arguments.id.is_some() {
                 return Err(Failure::usage("--id is for a plan file: a run has its id".to_owned()));
             }
@@ -142,7 +142,7 @@ fn run_elsewhere(text: &str, has_remote: bool, repository: &Repository) -> Resul
 /// Returns the run with this name, or `None` for a plan file.
 ///
 /// A name that is both is an error, because others may have chosen the run's id.
-fn run_named(text: &str, repository: &Repository) -> Result<Option<Target>, Failure> {
+fn find_run(text: &str, repository: &Repository) -> Result<Option<Target>, Failure> {
     if !(Path::new(text).is_file() || text == "-") {
         return Ok(Some(Target::find(&repository.store, text)?));
     }

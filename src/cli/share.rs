@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use git_handoff::git::remote::{Remote, Remotes};
-use git_handoff::model::{hints, printable};
+use git_handoff::model::hints;
 use git_handoff::repository::Repository;
 use git_handoff::run::query::target::own_runs;
 use git_handoff::share::{Space, Unwritten};
 use git_handoff::thread::own_threads;
 
-use super::{Failure, Output};
+use super::{Failure, Output, table};
 
 /// Returns the remote given on the command line.
 pub(crate) fn remote(word: Option<&str>, push: bool, repository: &Repository) -> Result<Remote, Failure> {
@@ -43,21 +43,8 @@ pub(crate) fn space(branches: Option<&str>) -> Result<Space, Failure> {
 
 /// Formats the number of runs and threads.
 pub(crate) fn counted(runs: usize, threads: usize) -> String {
-    [count_words(runs, "run"), count_words(threads, "thread")].into_iter().flatten().collect::<Vec<_>>().join(" and ")
-}
-
-/// Returns a count with its noun, or `None` for nothing.
-fn count_words(count: usize, word: &str) -> Option<String> {
-    match count {
-        0 => None,
-        1 => Some(format!("1 {word}")),
-        n => Some(format!("{n} {word}s")),
-    }
-}
-
-/// Formats a name chosen by others for display.
-pub(crate) fn readable_name(name: &str) -> String {
-    printable::line(name)
+    let counts = [(runs, "run"), (threads, "thread")].into_iter().filter(|(count, _)| *count > 0);
+    counts.map(|(count, word)| table::many(count, word)).collect::<Vec<_>>().join(" and ")
 }
 
 /// Names runs and threads whose log only another key can write, with the command that does.

@@ -10,7 +10,7 @@ use git_handoff::model::manifest::places_in_words;
 use git_handoff::model::printable::{self, Painted};
 use git_handoff::model::program::{Interpreter, Program};
 use git_handoff::model::protected::{allowed_in_words, judged_in_words};
-use git_handoff::model::quote::quoted;
+use git_handoff::model::quote::{quoted, quoted_words};
 use git_handoff::model::state::{Holder, RunState};
 use git_handoff::repository::Repository;
 use git_handoff::run::query::saved::Saved;
@@ -289,40 +289,40 @@ impl Shown<'_> {
     fn manifest_rows(&self) -> Vec<Vec<String>> {
         let Some(manifest) = &self.record.manifest else { return Vec::new() };
         let mut rows = Vec::new();
-        rows.extend(manifest.subagent.as_ref().map(|name| field_row("subagent", name.clone())));
-        rows.extend(manifest.pipeline.map(|digest| field_row("pipeline", digest.to_string())));
-        rows.extend(manifest.setup.as_deref().map(|argv| field_row("setup", command_words(argv))));
-        rows.push(field_row("command", command_words(&manifest.argv)));
+        rows.extend(manifest.subagent.as_ref().map(|name| table::field("subagent", name.clone())));
+        rows.extend(manifest.pipeline.map(|digest| table::field("pipeline", digest.to_string())));
+        rows.extend(manifest.setup.as_deref().map(|argv| table::field("setup", quoted_words(argv))));
+        rows.push(table::field("command", quoted_words(&manifest.argv)));
         if let Some(Program { path, sha256, size, version }) = &manifest.claims.program {
-            rows.push(field_row("program", file_in_words(path, *sha256, *size)));
-            rows.extend(version.clone().map(|version| field_row("version", version)));
+            rows.push(table::field("program", file_in_words(path, *sha256, *size)));
+            rows.extend(version.clone().map(|version| table::field("version", version)));
         }
         if let Some(Interpreter { path, sha256, size }) = &manifest.claims.interpreter {
-            rows.push(field_row("interpreter", file_in_words(path, *sha256, *size)));
+            rows.push(table::field("interpreter", file_in_words(path, *sha256, *size)));
         }
-        rows.extend(manifest.verify.as_deref().map(|argv| field_row("verify", command_words(argv))));
-        rows.push(field_row("timeout", format!("{}s", manifest.timeout)));
+        rows.extend(manifest.verify.as_deref().map(|argv| table::field("verify", quoted_words(argv))));
+        rows.push(table::field("timeout", format!("{}s", manifest.timeout)));
         let sockets = if manifest.claims.sockets.is_some() { "; the user's sockets were reachable" } else { "" };
         let confinement = if manifest.claims.sandbox == NONE { ", not confined" } else { sockets };
-        rows.push(field_row("sandbox", format!("{}{confinement}", manifest.claims.sandbox)));
-        rows.extend(manifest.claims.home.map(|_| field_row("access", "home: real".to_owned())));
+        rows.push(table::field("sandbox", format!("{}{confinement}", manifest.claims.sandbox)));
+        rows.extend(manifest.claims.home.map(|_| table::field("access", "home: real".to_owned())));
         let places = manifest.places().into_iter().filter(|(_, places)| !places.is_empty());
         rows.extend(places.map(|(name, places)| {
-            field_row("access", format!("{}: {}", places_in_words(name, places.len()), places.join(", ")))
+            table::field("access", format!("{}: {}", places_in_words(name, places.len()), places.join(", ")))
         }));
-        rows.extend(manifest.start.map(|tree| field_row("start", tree.to_string())));
-        rows.extend(manifest.claims.tags.map(|digest| field_row("tags", digest.to_string())));
+        rows.extend(manifest.start.map(|tree| table::field("start", tree.to_string())));
+        rows.extend(manifest.claims.tags.map(|digest| table::field("tags", digest.to_string())));
         let dispatches = self.record.view.links.iter().rev().filter_map(|link| match &link.entry.event {
             Event::ItemFired(fired) if fired.item == self.record.item().id => Some(fired),
             _ => None,
         });
         let branches = dispatches.take(1).find_map(|fired| fired.claims.as_ref()?.branches);
-        rows.extend(branches.map(|digest| field_row("branches", digest.to_string())));
-        rows.push(field_row("env", manifest.claims.env.join(" ")));
+        rows.extend(branches.map(|digest| table::field("branches", digest.to_string())));
+        rows.push(table::field("env", manifest.claims.env.join(" ")));
         if !manifest.claims.secret_env.is_empty() {
-            rows.push(field_row("secrets", manifest.claims.secret_env.join(" ")));
+            rows.push(table::field("secrets", manifest.claims.secret_env.join(" ")));
         }
-        rows.push(field_row("tool", manifest.claims.tool.clone()));
+        rows.push(table::field("tool", manifest.claims.tool.clone()));
         rows
     }
 
@@ -339,15 +339,6 @@ impl Shown<'_> {
         }
         hints
     }
-}
-
-fn field_row(name: &str, value: String) -> Vec<String> {
-    vec![format!("  {name}"), value]
-}
-
-/// Returns a command as a shell would take it.
-fn command_words(argv: &[String]) -> String {
-    argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns what the worker says about itself.

@@ -23,9 +23,10 @@ fn row(item: &ItemStatus, usage: &ItemUsage) -> Vec<Cell> {
         return cells;
     }
     let sum = usage.sum;
+    let input = token_words(sum.input_tokens, "in").unwrap_or_default();
     let read = match sum.cached_tokens {
-        Some(cached) if cached > 0 => format!("{} ({cached} cached)", token_count(sum.input_tokens, "in")),
-        _ => token_count(sum.input_tokens, "in"),
+        Some(cached) if cached > 0 => format!("{input} ({cached} cached)"),
+        _ => input,
     };
     let price = sum.cost_usd.map_or_else(|| "no price".to_owned(), dollars);
     let unknown = match usage.unknown_attempts {
@@ -33,13 +34,9 @@ fn row(item: &ItemStatus, usage: &ItemUsage) -> Vec<Cell> {
         1 => "1 attempt unknown".to_owned(),
         more => format!("{more} attempts unknown"),
     };
-    let written = token_count(sum.output_tokens, "out");
+    let written = token_words(sum.output_tokens, "out").unwrap_or_default();
     cells.extend([usage.models.join(", "), read, written, price, unknown].map(Cell::from));
     cells
-}
-
-fn token_count(tokens: Option<u64>, what: &str) -> String {
-    tokens.map_or(String::new(), |tokens| format!("{tokens} {what}"))
 }
 
 /// Formats a sum with the number of items that it lacks.

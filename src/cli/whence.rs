@@ -3,7 +3,7 @@
 use git_handoff::model::entry::{Verified, VerifiedBy};
 use git_handoff::model::hints;
 use git_handoff::model::printable::{self, Color, Painted};
-use git_handoff::model::quote::quoted;
+use git_handoff::model::quote::quoted_words;
 use git_handoff::repository::Repository;
 use git_handoff::share::anchor::verification::VerifyRequest;
 use git_handoff::whence::answer::{CommitShown, ItemShown, LinesBy, LinesShown, Made, Named, Whence};
@@ -189,46 +189,42 @@ fn rows(item: &ItemShown) -> Vec<Vec<String>> {
     let Named { run, reference, item: id } = &item.item_ref;
     let Some(made) = &item.made else {
         return vec![
-            field_row("run", format!("{run}  {reference}")),
-            field_row("item", id.to_string()),
-            field_row("product", item.product.to_string()),
+            table::field("run", format!("{run}  {reference}")),
+            table::field("item", id.to_string()),
+            table::field("product", item.product.to_string()),
         ];
     };
     let state = if made.sealed { "sealed" } else { "open" };
-    let mut rows = vec![field_row("run", format!("{run}, {state}  {reference}"))];
+    let mut rows = vec![table::field("run", format!("{run}, {state}  {reference}"))];
     let done = match (item.is_red(), item.is_claimed()) {
         (true, _) => status::RED,
         (false, true) => status::CLAIMED,
         (false, false) => "done",
     };
     let when = format!("{id}, attempt {}, {done} {}, by {}", made.attempt, made.at, made.actor);
-    rows.push(field_row("item", when));
-    rows.extend(made.superseded_by.as_ref().map(|by| field_row("superseded", format!("by {by}"))));
-    rows.extend(made.reused.as_ref().map(|from| field_row("reused", format!("from {from}: nothing was run here"))));
-    rows.push(field_row("agent", agent(made)));
+    rows.push(table::field("item", when));
+    rows.extend(made.superseded_by.as_ref().map(|by| table::field("superseded", format!("by {by}"))));
+    rows.extend(made.reused.as_ref().map(|from| table::field("reused", format!("from {from}: nothing was run here"))));
+    rows.push(table::field("agent", agent(made)));
     if let Some(claims) = &made.claims {
         rows.extend(claims.model.as_ref().map(|model| claim_row("model", model)));
         rows.extend(claims.session.as_ref().map(|session| claim_row("session", session)));
     }
-    rows.push(field_row("prompt", format!("{}  {}", made.prompt.text, made.prompt.digest)));
-    rows.push(field_row("check", check(made.check)));
-    rows.push(field_row("product", item.product.to_string()));
+    rows.push(table::field("prompt", format!("{}  {}", made.prompt.text, made.prompt.digest)));
+    rows.push(table::field("check", check(made.check)));
+    rows.push(table::field("product", item.product.to_string()));
     rows
 }
 
 fn claim_row(name: &str, text: &str) -> Vec<String> {
-    field_row(name, format!("{}, as the worker says", printable::line(text)))
-}
-
-fn field_row(name: &str, value: String) -> Vec<String> {
-    vec![format!("  {name}"), value]
+    table::field(name, format!("{}, as the worker says", printable::line(text)))
 }
 
 fn agent(made: &Made) -> String {
     let who =
         made.subagent.as_ref().map_or_else(|| made.executor.clone(), |name| format!("{name} ({})", made.executor));
     match &made.argv {
-        Some(argv) => format!("{who}: {}", argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
+        Some(argv) => format!("{who}: {}", quoted_words(argv)),
         None => who,
     }
 }

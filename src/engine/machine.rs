@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::git::file_facts::canonical_or_same;
 use crate::git::store::Store;
 use crate::git::temporary;
 use crate::model::catalog::Shape;
@@ -317,10 +318,6 @@ fn sandbox(repository: &Repository, host: &Host, program: Option<&Path>) -> Sand
         ..Surroundings::default()
     };
     Sandbox::probe(around, program, environment.path.as_ref())
-}
-
-fn canonical_or_same(path: PathBuf) -> PathBuf {
-    std::fs::canonicalize(&path).unwrap_or(path)
 }
 
 /// Returns the folders that workers read objects from: those of git and of checked-out

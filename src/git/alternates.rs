@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::file_facts::canonical_or_same;
 use super::store::{Error, Store};
 
 impl Store {
@@ -10,10 +11,7 @@ impl Store {
     pub fn object_dirs(&self) -> Result<Vec<PathBuf>, Error> {
         let more = self.local().objects.store_ref().alternate_db_paths();
         let more = more.map_err(|e| Error::Open(self.objects_dir(), Box::new(e)))?;
-        Ok(std::iter::once(self.objects_dir())
-            .chain(more)
-            .map(|dir| std::fs::canonicalize(&dir).unwrap_or(dir))
-            .collect())
+        Ok(std::iter::once(self.objects_dir()).chain(more).map(canonical_or_same).collect())
     }
 
     /// Returns the alternates file of a repository that borrows these objects.

@@ -6,10 +6,10 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read as _, Seek as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::file_facts::is_executable;
 use super::program::{self, Git};
 use super::store::Store;
 use super::symlink_path;
@@ -58,7 +58,7 @@ impl Hooks {
         hooks.settings = hooks.ask()?;
         let path = hooks.root.join(&hooks.settings.folder);
         // Newer versions of git also define hooks in the configuration.
-        if !ALL.iter().any(|name| runs(&path.join(name))) && hooks.settings.commands.is_none() {
+        if !ALL.iter().any(|name| is_executable(&path.join(name))) && hooks.settings.commands.is_none() {
             return Ok(None);
         }
         let top = canonical(&hooks.root).unwrap_or_else(|| hooks.root.clone());
@@ -193,11 +193,6 @@ fn ways(folder: &Path) -> Vec<PathBuf> {
         own.extend(symlink_path::places(&parent.unwrap_or(path)));
     }
     own
-}
-
-/// Returns true if git would run the file.
-fn runs(file: &Path) -> bool {
-    fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 errors! {

@@ -15,6 +15,7 @@ pub mod codec;
 mod discover;
 pub mod edit;
 pub mod extent;
+pub(crate) mod file_facts;
 mod flush;
 pub mod folder;
 pub mod fsck;

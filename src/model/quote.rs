@@ -17,6 +17,11 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
+/// Quotes the words of a command and joins them.
+pub fn quoted_words(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
 /// Quotes a word with `$'…'`, so that nothing in it is invisible or controls the terminal.
 fn byte_for_byte(word: &str) -> String {
     let mut quoted = String::from("$'");

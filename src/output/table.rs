@@ -178,6 +178,11 @@ pub(crate) fn many(count: usize, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
+/// Returns the row of a field below a heading.
+pub(crate) fn field(name: &str, value: String) -> Vec<String> {
+    vec![format!("  {name}"), value]
+}
+
 /// Formats a number of bytes.
 pub(crate) fn size(bytes: u64) -> String {
     indicatif::BinaryBytes(bytes).to_string()

@@ -51,14 +51,9 @@ pub(super) fn options(own: &Own<'_>, env: &BTreeMap<String, OsString>) -> Vec<(&
 
 /// Returns an option of Java, unless a space is in its path.
 fn property(name: &str, path: Option<&Path>) -> Option<OsString> {
-    Some(
-        [
-            OsStr::new(name),
-            path.filter(|path| !path.as_os_str().as_encoded_bytes().iter().any(u8::is_ascii_whitespace))?.as_os_str(),
-        ]
-        .into_iter()
-        .collect::<OsString>(),
-    )
+    let path = path?.as_os_str();
+    let has_space = path.as_encoded_bytes().iter().any(u8::is_ascii_whitespace);
+    (!has_space).then(|| [OsStr::new(name), path].into_iter().collect())
 }
 
 #[cfg(test)]

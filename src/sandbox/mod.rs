@@ -385,5 +385,6 @@ errors! {
     #[from] Writable(Missing);
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod layer_agreement;

@@ -9,9 +9,9 @@ mod guess;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use crate::git::file_facts::is_executable;
 use crate::git::protectable::{KnownFiles, committed, known_files};
 use crate::git::remote::Remotes;
 use crate::git::{program, store::Store};
@@ -360,12 +360,7 @@ fn prunes(store: &Store, remote: &str) -> Result<bool, program::Error> {
 fn is_on_path(environment: &Environment, program: &str) -> bool {
     let path = environment.path.as_deref().unwrap_or_default().as_bytes();
     let mut folders = path.split(|byte| *byte == b':').filter(|folder| !folder.is_empty());
-    folders.any(|folder| {
-        Path::new(OsStr::from_bytes(folder))
-            .join(program)
-            .metadata()
-            .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-    })
+    folders.any(|folder| is_executable(&Path::new(OsStr::from_bytes(folder)).join(program)))
 }
 
 errors! {

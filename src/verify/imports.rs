@@ -83,6 +83,12 @@ pub(super) enum Invalid {
     Fault(Fault),
 }
 
+impl Invalid {
+    pub(super) fn differs(why: &str) -> Self {
+        Self::Differs(why.to_owned())
+    }
+}
+
 pub(super) fn examine(case: &Case<'_>) -> Vec<Imported> {
     let continued = continues::examine(case);
     let mut imports: Vec<Imported> = continues::import(case, continued.as_ref()).into_iter().collect();
@@ -176,8 +182,8 @@ fn signed(commits: &[String]) -> Result<(Decoded, String), String> {
 /// Returns the source if the evidence shows that the product comes from where its name says.
 fn shows(evidence: &Result<Option<Read>, Invalid>, name: &str, import: &Import) -> Result<Source, Invalid> {
     let read = evidence.as_ref().map_err(Clone::clone)?;
-    let read = read.as_ref().ok_or_else(|| differs("its evidence is not valid"))?;
-    let (from, key) = parse_name(name).ok_or_else(|| differs("its name is not that of a product"))?;
+    let read = read.as_ref().ok_or_else(|| Invalid::differs("its evidence is not valid"))?;
+    let (from, key) = parse_name(name).ok_or_else(|| Invalid::differs("its name is not that of a product"))?;
     let expected = ExpectedProduct { key: &key, product: &import.product };
     let result = match (read, &from) {
         (Read::Item(proof, sealed), Elsewhere::Item { run, item, .. }) => {
@@ -190,10 +196,6 @@ fn shows(evidence: &Result<Option<Read>, Invalid>, name: &str, import: &Import) 
         _ => Err("its evidence is of something else".to_owned()),
     };
     result.map_err(Invalid::Differs)
-}
-
-fn differs(why: &str) -> Invalid {
-    Invalid::Differs(why.to_owned())
 }
 
 struct ExpectedProduct<'a> {

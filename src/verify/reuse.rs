@@ -79,27 +79,23 @@ fn one(
 ) -> Result<Source, Invalid> {
     let reused = reuse.reused;
     let Some(evidence) = &reused.evidence else {
-        let (continued, dispatch, made) = of_continued(continued, reused).map_err(differs)?;
-        reuse.compare(continued.base, dispatch, made).map_err(differs)?;
+        let (continued, dispatch, made) = of_continued(continued, reused).map_err(Invalid::differs)?;
+        reuse.compare(continued.base, dispatch, made).map_err(Invalid::differs)?;
         return Ok(Source { keys: Vec::new(), from: continued.origin.clone() });
     };
     let bytes = read_evidence(case, objects, evidence, bounds::BLOB, "reused.json")?;
     let proof = Evidence::parse(&bytes).and_then(Evidence::proof);
-    let proof = proof.ok_or_else(|| differs("reused.json is not valid evidence"))?;
+    let proof = proof.ok_or_else(|| Invalid::differs("reused.json is not valid evidence"))?;
     let ItemProof { dispatch, end: made, keys, first, base: there } =
         proof::read_item_proof(&proof, &Options::default()).map_err(Invalid::Differs)?;
     if (&proof.run, proof.item.as_ref(), &proof.root) != (&reused.run, Some(&reused.item), &reused.root) {
-        return Err(differs("the proof is of another run, item or root"));
+        return Err(Invalid::differs("the proof is of another run, item or root"));
     }
     if proof.product.is_some() {
-        return Err(differs("the proof is of one product, and not of the item"));
+        return Err(Invalid::differs("the proof is of one product, and not of the item"));
     }
-    reuse.compare(there, &dispatch, &made).map_err(differs)?;
+    reuse.compare(there, &dispatch, &made).map_err(Invalid::differs)?;
     Ok(Source { keys, from: Origin::Run { run: proof.run.clone(), first, root: proof.root, open: None } })
-}
-
-fn differs(why: &str) -> Invalid {
-    Invalid::Differs(why.to_owned())
 }
 
 /// Finds the attempt of an item in the continued run. The keys are judged with the continued run as

@@ -344,3 +344,9 @@ pub struct Unsound {
     /// The first finding.
     pub finding: String,
 }
+
+impl Unsound {
+    pub(crate) fn new(finding: String, thread: &ThreadId) -> Self {
+        Self { thread: thread.clone(), finding }
+    }
+}

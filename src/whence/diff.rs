@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gix::bstr::{BString, ByteSlice as _};
 
+use crate::git::patch_paths::hunk_ranges;
 use crate::git::quoted_path;
 use crate::model::digest::{Digest, Hasher};
 
@@ -71,7 +72,7 @@ impl Reader {
         } else if let Some(blobs) = line.strip_prefix(b"index ") {
             self.blobs = blobs.to_vec();
         } else if let Some(hunk) = line.strip_prefix(b"@@ -") {
-            let (old, new, next) = ranges(hunk);
+            let (old, new, next) = hunk_ranges(hunk);
             (self.left, self.next) = ((old, new), next);
             self.hasher.update(b"@@\n");
         } else if line.starts_with(b"GIT binary patch") {
@@ -133,19 +134,6 @@ fn path(names: &[u8]) -> BString {
         None => names[..names.len().saturating_sub(1) / 2].into(),
     };
     name.strip_prefix(b"a/").map(BString::from).unwrap_or(name)
-}
-
-/// Parses `7,2 +9,3 @@ …` into the numbers of old and new lines and the first new line number.
-fn ranges(hunk: &[u8]) -> (u64, u64, u64) {
-    let text = hunk.to_str_lossy();
-    let mut words = text.split(' ');
-    let (old, new) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let first = new.trim_start_matches('+').split(',').next().and_then(|first| first.parse().ok());
-    (count_lines(old), count_lines(new), first.unwrap_or(0))
-}
-
-fn count_lines(range: &str) -> u64 {
-    range.split_once(',').map_or(1, |(_, count)| count.parse().unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -23,7 +23,10 @@ fn misbehave(repo: &TestRepo, run: &str, mut bad: Value) -> (String, String) {
         // It has files that are saved nowhere else.
         repo.env.handoff(["clean", "--force", "--discard"]).success();
     }
-    assert!(second_bad.status == "done" || output.stdout.contains(&second_bad.reason), "the reason is told\n{output}");
+    assert!(
+        second_bad.status == "done" || output.stdout.contains(&second_bad.reason),
+        "the reason is printed\n{output}"
+    );
     repo.is_clean();
     repo.ends_intact(run);
     (second_bad.status, second_bad.reason)

@@ -72,7 +72,7 @@ fn the_schemas_are_schemas_and_let_fields_be_added() {
     let answer = json!({"schema": "git-handoff.extend/1", "run": "r", "items": [], "more": {"yet": 1}});
     assert!(answers::published("extend").is_valid(&answer));
     let result = std::panic::catch_unwind(|| answers::hold_answer(&answer));
-    assert!(result.is_err(), "a field that nobody described is held against the schema");
+    assert!(result.is_err(), "the schema refuses a field that it does not describe");
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use git_handoff::model::hints;
+use git_handoff::model::{hints, printable};
 use git_handoff::share::anchor::verification::Verification;
 use git_handoff::verify::{Bundle, ChainReport, NotRecomputed};
 
-use super::super::{Ending, Failure, Output, share, thread};
+use super::super::{Ending, Failure, Output, thread};
 use super::{Arguments, Repository, print};
 
 /// Prints a report for each run and thread of a bundle, or for the named ones.
@@ -19,7 +19,7 @@ pub(super) fn run(
 ) -> Result<Ending, Failure> {
     let bundle = Bundle::open(path, repository.config.max_fetch_size)?.with_bases(&repository.store)?;
     for name in bundle.skipped() {
-        output.warn(&format!("{} is no name of a run, thread or log; it was left aside", share::readable_name(name)));
+        output.warn(&format!("{} is no name of a run, thread or log; it was left aside", printable::line(name)));
     }
     let (mut ending, mut at) = (Ending::Done, 0);
     with.bundle(&bundle, &arguments.runs, &mut |report| {

@@ -7,7 +7,7 @@ use git_handoff::engine::recheck::{Recheck, Rechecked, Verdict};
 use git_handoff::model::digest::Oid;
 use git_handoff::model::hints;
 use git_handoff::model::item_index::ItemIndex;
-use git_handoff::model::quote::quoted;
+use git_handoff::model::quote::quoted_words;
 use git_handoff::run::operate::submit;
 use git_handoff::run::query::{Target, VerifiedRun, target};
 use git_handoff::share::anchor::gate;
@@ -135,9 +135,9 @@ fn is_confirmed(arguments: &Arguments, recheck: &Recheck<'_>, output: &mut Outpu
         let network = command.network.map(|network| format!(", network {network}")).unwrap_or_default();
         output.note(&format!("{}: sandbox {}{network}", command.item, command.sandbox));
         if let Some(setup) = &command.setup {
-            output.note(&format!("  setup  {}", command_words(setup)));
+            output.note(&format!("  setup  {}", quoted_words(setup)));
         }
-        output.note(&format!("  check  {}", command_words(&command.check)));
+        output.note(&format!("  check  {}", quoted_words(&command.check)));
     }
     if arguments.yes {
         return Ok(true);
@@ -150,11 +150,6 @@ fn is_confirmed(arguments: &Arguments, recheck: &Recheck<'_>, output: &mut Outpu
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).map_err(|error| Failure::io("the answer could not be read", &error))?;
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
-}
-
-/// Returns a command as a shell would take it.
-fn command_words(argv: &[String]) -> String {
-    argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 fn print_rechecked(rechecked: &Rechecked, report: &Report, output: &mut Output) {

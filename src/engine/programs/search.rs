@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::engine::command::Resolved;
+use crate::git::file_facts::is_executable;
 use crate::sandbox::{Confinement, folders};
 
 /// Words with a meaning to the shell itself: no file of this name runs.
@@ -94,12 +94,6 @@ impl<'a> Search<'a> {
         let real = std::fs::canonicalize(path);
         self.by.is_none_or(|by| real.is_ok_and(|real| !by.hides(&real)))
     }
-}
-
-/// Returns true for a file that may be executed.
-fn is_executable(path: &PathBuf) -> bool {
-    let meta = std::fs::metadata(path);
-    meta.is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 /// Returns true if a program of this name or absolute path is there for a worker that nothing

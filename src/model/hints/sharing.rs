@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Hint, Parts, quoted};
+use crate::model::quote::quoted_words;
 
 hints! {
     push_all(remote) => "git handoff push {remote} --all";
@@ -47,8 +48,7 @@ pub fn push_with(file: Option<&str>, remote: Option<&str>, names: &[String]) -> 
 
 /// Formats the arguments to repeat the same command.
 pub(super) fn requested_names(names: Option<&[String]>) -> String {
-    names
-        .map_or_else(|| "--all".to_owned(), |names| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(" "))
+    names.map_or_else(|| "--all".to_owned(), quoted_words)
 }
 
 /// An anchor of this name exists.

@@ -149,7 +149,7 @@ pub(super) fn of_check(output: &str) -> Option<Hint> {
 
 fn signs_in(output: &str) -> bool {
     let small = output.to_ascii_lowercase();
-    SIGN_IN.iter().any(|words| small.contains(words))
+    contains_any(&small, &SIGN_IN)
 }
 
 fn reason(output: &str) -> Option<Reason> {

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use crate::git::file_facts::canonical_or_same;
 use crate::git::store::Store;
 
 /// The number of symbolic links after which a path counts as unresolvable, as on Linux.
@@ -30,8 +31,8 @@ impl WorkTrees {
         });
         let main = (common.file_name().is_some_and(|name| name == ".git")).then(|| common.parent()).flatten();
         let roots = store.work_dir().into_iter().chain(main.map(Path::to_owned)).chain(linked);
-        let git_dirs = [store.git_dir(), common.clone()].map(canonical).to_vec();
-        Self { roots: roots.map(canonical).collect(), git_dirs }
+        let git_dirs = [store.git_dir(), common.clone()].map(canonical_or_same).to_vec();
+        Self { roots: roots.map(canonical_or_same).collect(), git_dirs }
     }
 
     /// Returns true if a path lies in a work tree, or passes through a symbolic link that does.
@@ -65,10 +66,6 @@ impl WorkTrees {
 
 fn reversed_parts(path: &Path) -> Vec<std::ffi::OsString> {
     path.iter().rev().map(OsStr::to_owned).collect::<Vec<_>>()
-}
-
-fn canonical(path: PathBuf) -> PathBuf {
-    path.canonicalize().unwrap_or(path)
 }
 
 /// Returns true if a path lies in a work tree of the repository, or passes through a symbolic link

@@ -2,6 +2,7 @@
 
 use gix::bstr::ByteSlice as _;
 
+use crate::git::patch_paths::hunk_ranges;
 use crate::git::quoted_path;
 
 /// The changes of a patch to one file.
@@ -25,7 +26,8 @@ pub fn read(patch: &[u8]) -> Vec<FileChange> {
             if let Some(names) = line.strip_prefix(b"diff --git ") {
                 files.push(FileChange { path: path(names), ..FileChange::default() });
             } else if let Some(hunk) = line.strip_prefix(b"@@ -") {
-                left = ranges(hunk);
+                let (old, new, _) = hunk_ranges(hunk);
+                left = (old, new);
             }
             continue;
         }
@@ -54,18 +56,6 @@ fn path(names: &[u8]) -> String {
         None => names[..names.len() / 2].into(),
     };
     unquoted.strip_prefix(b"a/").unwrap_or(&unquoted).to_str_lossy().into_owned()
-}
-
-/// Parses `7,2 +9,3 @@ …` into the numbers of old and new lines.
-fn ranges(hunk: &[u8]) -> (u64, u64) {
-    let text = hunk.to_str_lossy();
-    let mut words = text.split(' ');
-    (count_lines(words.next().unwrap_or_default()), count_lines(words.next().unwrap_or_default()))
-}
-
-/// Returns the second number of `7,2`, which is 1 if it is left out.
-fn count_lines(range: &str) -> u64 {
-    range.split_once(',').map_or(1, |(_, count)| count.parse().unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::model::graph::Graph;
 use crate::model::item_index::ItemIndex;
 use crate::model::name::{FilePath, ItemId};
 use crate::model::plan::{AGENT, DIRECTORY, ProductKey, Source};
-use crate::model::quote::quoted;
+use crate::model::quote::{quoted, quoted_words};
 use crate::model::state::Phase;
 use crate::repository::config::Preset;
 
@@ -228,19 +228,15 @@ fn checked(view: &View, at: ItemIndex, end: &ItemReconciled) -> Checked {
 
 /// Returns the command line of a check as its user wrote it.
 fn check_line(view: &View, at: ItemIndex, run: &CheckRun) -> String {
-    let [shell, flag, line] = run.argv.as_slice() else { return words(&run.argv) };
+    let [shell, flag, line] = run.argv.as_slice() else { return quoted_words(&run.argv) };
     if shell != "sh" || flag != "-c" {
-        return words(&run.argv);
+        return quoted_words(&run.argv);
     }
     // A recorded check in a folder begins with a change of the folder.
     let folder = view.state.graph.item(at).inputs.get(DIRECTORY).and_then(serde_json::Value::as_str);
     let folder = folder.and_then(|folder| FilePath::parse(folder).ok());
     let own = folder.and_then(|folder| line.strip_prefix(&format!("cd {} || exit\n", quoted(folder.as_str()))));
     own.unwrap_or(line).to_owned()
-}
-
-fn words(argv: &[String]) -> String {
-    argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the name of the agent that did an item: its subagent, or that of the known agent that

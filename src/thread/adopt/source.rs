@@ -133,15 +133,11 @@ fn sound(examined: verify::Examined, thread: &ThreadId) -> Result<Verified<Threa
     match examined.proven(false) {
         Ok(sound) if whole => Ok(sound),
         Ok(_) | Err(Unproven::Unread) => {
-            Err(Error::Unsound(unsound("it could not be read to its beginning".to_owned(), thread)).into())
+            Err(Error::Unsound(Unsound::new("it could not be read to its beginning".to_owned(), thread)).into())
         }
-        Err(Unproven::Tampered(finding)) => Err(Error::Unsound(unsound(finding, thread)).into()),
+        Err(Unproven::Tampered(finding)) => Err(Error::Unsound(Unsound::new(finding, thread)).into()),
         Err(Unproven::Untrusted(finding)) => Err(Error::Untrusted(finding).into()),
     }
-}
-
-fn unsound(finding: String, thread: &ThreadId) -> Unsound {
-    Unsound { thread: thread.clone(), finding }
 }
 
 /// Returns true if a thread of the lineage was unknown to an earlier adopter, or is to this one.

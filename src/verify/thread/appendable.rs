@@ -64,12 +64,8 @@ fn appendable(
     let chain_row = chain.findings.clone().verdict(false, String::new);
     let rows = [&chain_row, &signature.verdict, &lineage.verdict];
     if let Some(verdict) = rows.iter().find(|verdict| verdict.state == State::Failed) {
-        return Err(unsound(verdict.detail.clone(), thread));
+        return Err(Unsound::new(verdict.detail.clone(), thread));
     }
     let found = found(chain, lineage, &signature.signers);
-    found.map(Verified::new).ok_or_else(|| unsound("it has no readable entries".to_owned(), thread))
-}
-
-fn unsound(finding: String, thread: &ThreadId) -> Unsound {
-    Unsound { thread: thread.clone(), finding }
+    found.map(Verified::new).ok_or_else(|| Unsound::new("it has no readable entries".to_owned(), thread))
 }

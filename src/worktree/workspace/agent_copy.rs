@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use super::cache::make_own;
+use crate::git::file_facts::canonical_or_same;
 use crate::sandbox::{PrivateCopy, Size};
 
 /// The most bytes and files of all private copies of one attempt.
@@ -145,8 +146,4 @@ impl Copier {
             })
             .collect()
     }
-}
-
-fn canonical_or_same(path: PathBuf) -> PathBuf {
-    fs::canonicalize(&path).unwrap_or(path)
 }

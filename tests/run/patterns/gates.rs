@@ -179,7 +179,7 @@ fn every_screen_counts_what_counts() {
     }
     pipeline_repo.config("color.ui", "always");
     let stdout = pipeline_repo.env.handoff(["status", "r"]).success();
-    assert!(stdout.contains("\u{1b}[2m!\u{1b}[0m review "), "it is in nobody's way any more: {stdout}");
+    assert!(stdout.contains("\u{1b}[2m!\u{1b}[0m review "), "it blocks nothing any more: {stdout}");
     assert!(stdout.contains("\u{1b}[31m!\u{1b}[0m review~2 "), "{stdout}");
     for screen in [&["runs"][..], &["status", "r"], &["log", "r"]] {
         let coloured_stdout = pipeline_repo.env.handoff(screen.iter().copied()).success();
