@@ -286,21 +286,6 @@ fn read_length(range: &[u8]) -> Option<u64> {
     read_number(start).and(read_number(length))
 }
 
-/// Parses the rest of a hunk's line, `7,2 +9,3 @@ …`: the numbers of old and new lines and the
-/// first new line number. A number that cannot be read is 0.
-pub(crate) fn hunk_ranges(hunk: &[u8]) -> (u64, u64, u64) {
-    let text = hunk.to_str_lossy();
-    let mut words = text.split(' ');
-    let (old, new) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let first = new.trim_start_matches('+').split(',').next().and_then(|first| first.parse().ok());
-    (count_lines(old), count_lines(new), first.unwrap_or(0))
-}
-
-/// Returns the second number of `7,2`, which is 1 if it is left out.
-fn count_lines(range: &str) -> u64 {
-    range.split_once(',').map_or(1, |(_, count)| count.parse().unwrap_or(0))
-}
-
 fn read_number(digits: &[u8]) -> Option<u64> {
     let is_number = (1..=15).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
     digits.to_str().ok().filter(|_| is_number)?.parse().ok()

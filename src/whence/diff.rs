@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gix::bstr::{BString, ByteSlice as _};
 
-use crate::git::patch_paths::hunk_ranges;
 use crate::git::quoted_path;
 use crate::model::digest::{Digest, Hasher};
+use crate::run::query::changes::hunk_ranges;
 
 /// A patch's changes to one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

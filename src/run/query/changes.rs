@@ -2,7 +2,6 @@
 
 use gix::bstr::ByteSlice as _;
 
-use crate::git::patch_paths::hunk_ranges;
 use crate::git::quoted_path;
 
 /// The changes of a patch to one file.
@@ -56,6 +55,21 @@ fn path(names: &[u8]) -> String {
         None => names[..names.len() / 2].into(),
     };
     unquoted.strip_prefix(b"a/").unwrap_or(&unquoted).to_str_lossy().into_owned()
+}
+
+/// Parses the rest of a hunk's line, `7,2 +9,3 @@ …`: the numbers of old and new lines and the
+/// first new line number. A number that cannot be read is 0.
+pub(crate) fn hunk_ranges(hunk: &[u8]) -> (u64, u64, u64) {
+    let text = hunk.to_str_lossy();
+    let mut words = text.split(' ');
+    let (old, new) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let first = new.trim_start_matches('+').split(',').next().and_then(|first| first.parse().ok());
+    (count_lines(old), count_lines(new), first.unwrap_or(0))
+}
+
+/// Returns the second number of `7,2`, which is 1 if it is left out.
+fn count_lines(range: &str) -> u64 {
+    range.split_once(',').map_or(1, |(_, count)| count.parse().unwrap_or(0))
 }
 
 #[cfg(test)]
