@@ -192,9 +192,10 @@ impl Source {
             .then(|| row(parts[0], parts.get(1).copied()))
     }
 
-    /// Returns the numbered lines before the tests, without comments.
+    /// Returns the numbered lines before the tests, without comments; a file of tests has none.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
-        let code = self.text.lines().take_while(|line| *line != "#[cfg(test)]").enumerate();
+        let text = if self.path.ends_with("/tests.rs") { "" } else { &self.text };
+        let code = text.lines().take_while(|line| *line != "#[cfg(test)]").enumerate();
         code.map(|(at, line)| (at + 1, line.split("//").next().unwrap_or(line)))
     }
 }

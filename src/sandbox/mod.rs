@@ -387,4 +387,4 @@ errors! {
 
 #[cfg(test)]
 #[cfg(target_os = "linux")]
-mod layer_agreement;
+mod tests;
