@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use gix::objs::Kind;
 
@@ -218,7 +218,9 @@ pub(super) fn map_objects<T: Sync, R: Send>(
     items: &[T],
     work: impl Fn(&Objects, &T) -> R + Sync,
 ) -> Vec<R> {
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
+    // Each answer reads the files of control groups.
+    static THREADS: LazyLock<usize> =
+        LazyLock::new(|| std::thread::available_parallelism().map_or(1, |n| n.get().min(8)));
     let run = |chunk: &[T]| {
         let objects = Objects { shared: true, ..Objects::new(store) };
         // Newest first, in the order of packs.
@@ -228,11 +230,11 @@ pub(super) fn map_objects<T: Sync, R: Send>(
         done.reverse();
         done
     };
-    if threads == 1 || items.len() < MIN_SHARED_ITEMS {
+    if *THREADS == 1 || items.len() < MIN_SHARED_ITEMS {
         return run(items);
     }
     std::thread::scope(|scope| {
-        let chunks = items.chunks(items.len().div_ceil(threads));
+        let chunks = items.chunks(items.len().div_ceil(*THREADS));
         let handles: Vec<_> = chunks.map(|chunk| scope.spawn(|| run(chunk))).collect();
         let joined = handles.into_iter().map(|handle| handle.join().expect("reading evidence does not panic"));
         joined.flatten().collect()

@@ -22,6 +22,9 @@ use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::worktree::host::Host;
 
+/// Fewer files are written sooner by one thread than several threads start.
+const FEW_FILES: usize = 200;
+
 /// A prepared commit.
 pub(crate) struct Base {
     /// The commit's tree.
@@ -45,7 +48,8 @@ pub(super) struct Checkout {
     /// Their tree.
     pub(super) tree: Oid,
     pub(super) index: Arc<gix::index::State>,
-    options: Mutex<checkout::Options>,
+    /// The objects and the options, open as long as attempts need them.
+    open: Mutex<(gix::OdbHandleArc, checkout::Options)>,
 }
 
 impl Checkout {
@@ -64,6 +68,9 @@ impl Checkout {
         let (index, _) = index.map_err(|e| Error::Base(commit, Box::new(e)))?.into_parts();
         let mut options = repo.checkout_options(Source::IdMapping).map_err(|e| Error::Base(commit, Box::new(e)))?;
         options.destination_is_initially_empty = true;
+        if index.entries().len() < FEW_FILES {
+            options.thread_limit.get_or_insert(1);
+        }
         options.filters.driver_context_mut().treeish = Some(commit.0);
         let drivers = &mut options.filters.options_mut().drivers;
         drivers.retain(|driver| lfs || driver.name != "lfs");
@@ -74,14 +81,13 @@ impl Checkout {
                 command.take_if(|command| is_off || command.is_empty());
             }
         }
-        Ok(Self { tree: Oid(tree), index: Arc::new(index), options: Mutex::new(options) })
+        let objects = repo.objects.clone().into_arc().map_err(|e| Error::Checkout(Box::new(e)))?;
+        Ok(Self { tree: Oid(tree), index: Arc::new(index), open: Mutex::new((objects, options)) })
     }
 
     /// Writes the files of an index, except marked ones, and records their status.
     pub(super) fn write(&self, store: &Store, dir: &Path, index: &mut gix::index::State) -> Result<(), Error> {
-        let options = self.options.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let whole = store.unbounded().map_err(|e| Error::Checkout(Box::new(e)))?;
-        let objects = whole.objects.clone().into_arc().map_err(|e| Error::Checkout(Box::new(e)))?;
+        let (objects, options) = self.open.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (files, bytes) = (gix::progress::Discard, gix::progress::Discard);
         let never = AtomicBool::new(false);
         let outcome = checkout(index, dir, objects, &files, &bytes, &never, options);
