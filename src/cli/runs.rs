@@ -67,7 +67,7 @@ pub(crate) fn row(run: &RunSummary) -> Vec<Cell> {
 fn counts(run: &RunSummary) -> Cell {
     let awaits = run.awaits_approval;
     let ready = |status: &str, n: u64| if status == "ready" { n.saturating_sub(awaits) } else { n };
-    let counts = run.counts.iter().map(|(status, n)| (ready(status, *n), *status));
+    let counts = run.counts.iter().map(|(status, n)| (ready(status, *n), status.as_str()));
     let counts = counts.chain([(awaits, status::AWAITED)]).filter(|(n, _)| *n > 0);
     let counts = counts.map(|(n, status)| (format!("{n} {status}"), shade::for_word(status)));
     let empty = (run.handed_over_nothing > 0).then(|| format!("{} with {NOTHING}", run.handed_over_nothing));

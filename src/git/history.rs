@@ -63,22 +63,35 @@ pub fn first(store: &Store, tip: Oid) -> Option<Oid> {
 }
 
 fn line(store: &Store, tip: Oid, until: Option<Oid>) -> Result<(Vec<Oid>, bool), Error> {
-    let repo = store.local();
     let mut commits = Vec::new();
+    let found = each(store, tip, until, |commit, _| {
+        commits.push(commit);
+        Ok(())
+    })?;
+    Ok((commits, found))
+}
+
+/// Visits the bytes of each commit from `tip` back to the first one, or to `until`, which is
+/// excluded. Returns true if `until` was found.
+pub fn each(
+    store: &Store,
+    tip: Oid,
+    until: Option<Oid>,
+    mut visit: impl FnMut(Oid, &[u8]) -> Result<(), Error>,
+) -> Result<bool, Error> {
+    let repo = store.local();
     let mut next = Some(tip);
     while let Some(oid) = next {
         if until == Some(oid) {
-            return Ok((commits, true));
+            return Ok(true);
         }
         let object = bounded_read::read(&repo, oid, most)?.ok_or(Error::Missing(oid))?;
         if object.kind != Kind::Commit {
             return Err(Error::Kind(oid, object.kind));
         }
-        commits.push(oid);
+        visit(oid, &object.bytes)?;
         let mut headers = object.bytes.split(|b| *b == b'\n').skip(1);
-        let parent =
-            headers.next().and_then(|line| std::str::from_utf8(line.strip_prefix(b"parent ")?).ok()?.parse().ok());
-        next = parent;
+        next = headers.next().and_then(|line| std::str::from_utf8(line.strip_prefix(b"parent ")?).ok()?.parse().ok());
     }
-    Ok((commits, false))
+    Ok(false)
 }

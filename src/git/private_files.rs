@@ -33,6 +33,9 @@ pub const VIA_SEEN: &str = "via-seen";
 /// The remotes that each run was pushed to.
 pub const PUSHED: &str = "pushed";
 
+/// Summaries of sealed runs, for lists.
+pub const LISTS: &str = "lists";
+
 /// The outputs of checks with held-out files, in a folder for each run.
 const CHECKS: &str = "checks";
 
@@ -93,7 +96,7 @@ pub fn all(store: &Store, folder: &str) -> Vec<PathBuf> {
 /// Returns incomplete files: those being written now and those of killed processes.
 pub fn unfinished(store: &Store) -> Vec<PathBuf> {
     let checks = entries(&below(store, CHECKS), |_| true);
-    let folders = [VERIFIED, VERIFIED_THREADS, REMOTES, DELETED, VIA, VIA_SEEN, PUSHED];
+    let folders = [VERIFIED, VERIFIED_THREADS, REMOTES, DELETED, VIA, VIA_SEEN, PUSHED, LISTS];
     let folders = folders.map(|folder| below(store, folder)).into_iter().chain(checks);
     folders.flat_map(|folder| entries(&folder, |name| name.starts_with(UNFINISHED))).collect()
 }

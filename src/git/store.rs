@@ -235,7 +235,7 @@ impl Store {
 
     /// Reads an object like [`Store::read`], with its stored size.
     pub fn whole(&self, oid: Oid) -> Result<Whole, Error> {
-        bounded_read::read(&self.local(), oid, most)?.ok_or(Error::Missing(oid))
+        whole(&self.local(), oid)
     }
 
     /// Reads a blob into memory, unless it is larger than [`bounds::BLOB`].
@@ -313,6 +313,11 @@ impl Store {
 /// Adds limits to the options for reading a chain.
 pub(super) fn bounded(options: gix::open::Options) -> gix::open::Options {
     options.object_store_slots(SLOTS).config_overrides([bounded_read::setting(), midx::SETTING.to_owned()])
+}
+
+/// Reads an object by a handle that is kept for many; see [`Store::whole`].
+pub(crate) fn whole(reader: &gix::Repository, oid: Oid) -> Result<Whole, Error> {
+    bounded_read::read(reader, oid, most)?.ok_or(Error::Missing(oid))
 }
 
 /// Returns the most bytes of an object that is read into memory for any purpose.

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::clock::Clock;
 use crate::git::codec;
+use crate::git::history;
 use crate::git::refs;
 use crate::git::retry::Lost;
 use crate::git::store::{self, Batch, Edit, KeepGuard, Store};
@@ -232,10 +233,10 @@ pub fn read(store: &Store, name: &str) -> Result<Option<(Head, Vec<Link>)>, Erro
 
 /// Reads the chain that ends at `tip`, wherever its ref `name` points.
 pub fn read_at(store: &Store, name: &str, tip: Oid) -> Result<(Head, Vec<Link>), Error> {
-    let (mut links, mut meter) = (Vec::new(), Meter::default());
+    let (mut links, mut meter, reader) = (Vec::new(), Meter::default(), history::reader(store));
     let mut next = Some(tip);
     while let Some(commit) = next {
-        let (link, parent) = link(store, commit, &mut meter)?;
+        let (link, parent) = link(&reader, commit, &mut meter)?;
         links.push(link);
         next = parent;
     }
@@ -265,7 +266,7 @@ pub fn tip(store: &Store, name: &str) -> Result<Head, Error> {
 
 /// Reads `commit` as the last entry of a chain, wherever the ref `name` points.
 pub fn tip_at(store: &Store, name: &str, commit: Oid) -> Result<Head, Error> {
-    let link = link(store, commit, &mut Meter::default())?.0;
+    let link = link(&store.local(), commit, &mut Meter::default())?.0;
     let mut head = Head::unborn(name.to_owned());
     head.entries = link.entry.seq;
     head.follow(&link);
@@ -274,17 +275,17 @@ pub fn tip_at(store: &Store, name: &str, commit: Oid) -> Result<Head, Error> {
 
 /// Reads the commit of one entry.
 pub fn decode(store: &Store, commit: Oid) -> Result<codec::Decoded, Error> {
-    decode_metered(store, commit, &mut Meter::default())
+    decode_metered(&store.local(), commit, &mut Meter::default())
 }
 
-fn decode_metered(store: &Store, commit: Oid, meter: &mut Meter) -> Result<codec::Decoded, Error> {
-    let object = store.whole(commit)?;
+fn decode_metered(reader: &gix::Repository, commit: Oid, meter: &mut Meter) -> Result<codec::Decoded, Error> {
+    let object = store::whole(reader, commit)?;
     meter.add(object.bytes.len() as u64, object.stored).map_err(|too_much| Error::TooMuch(commit, too_much))?;
     codec::decode(&object.bytes).map_err(|e| Error::Entry(commit, e))
 }
 
-fn link(store: &Store, commit: Oid, meter: &mut Meter) -> Result<(Link, Option<Oid>), Error> {
-    let decoded = decode_metered(store, commit, meter)?;
+fn link(reader: &gix::Repository, commit: Oid, meter: &mut Meter) -> Result<(Link, Option<Oid>), Error> {
+    let decoded = decode_metered(reader, commit, meter)?;
     // The first entry of a forked or adopted thread has a commit of another chain as its only
     // parent.
     let further = decoded.entry.event.further_parents().first().copied();

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::entry::{Event, Grade, ItemReconciled, Outcome, VerifiedBy};
 use super::item_state::Phase;
@@ -66,7 +66,7 @@ pub struct Outcomes {
 }
 
 /// A rule that stopped a run early.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Stopped {
     /// The rule.
     pub rule: ItemId,

@@ -16,7 +16,7 @@ use crate::ledger::chain;
 use crate::model::bounds;
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
-use crate::model::entry::{Event, Product};
+use crate::model::entry::{Event, Product, RunSubmitted};
 use crate::model::files;
 use crate::model::format;
 use crate::model::rule::Rule;
@@ -27,24 +27,31 @@ use super::Kind;
 /// The maximum depth of our folders: a path of 1,024 bytes has fewer segments.
 const DEEPEST: usize = 600;
 
+/// The needs of a chain.
+#[derive(Default)]
+pub(super) struct Needed {
+    /// The missing blobs.
+    pub(super) blobs: Vec<Oid>,
+    /// The first entry of a run.
+    submitted: Option<RunSubmitted>,
+}
+
 /// Collects the missing blobs of a chain; with `content`, products too. Fails with the first tree
 /// that is missing.
 ///
 /// This looks at every entry, because plain git may have fetched any of them without evidence.
-pub(super) fn missing(store: &Store, kind: Kind, head: Oid, content: bool) -> Result<Vec<Oid>, store::Error> {
+pub(super) fn missing(store: &Store, kind: Kind, head: Oid, content: bool) -> Result<Needed, store::Error> {
     let mut walk = Walk::new(store, Search::Absent);
-    if !kind.is_chain() {
-        walk.tree(head, true)?;
-        return Ok(walk.absent());
-    }
-    for commit in history::since(store, head, None)? {
-        match kind {
-            Kind::Run => walk.entry(commit, content)?,
+    if kind.is_chain() {
+        history::each(store, head, None, |_, commit| match kind {
+            Kind::Run => walk.entry(commit, content),
             // The files of a working tree are products.
-            _ => walk.commit(commit, content || kind != Kind::Thread)?,
-        }
+            _ => walk.commit(commit, content || kind != Kind::Thread),
+        })?;
+    } else {
+        walk.tree(head, true)?;
     }
-    Ok(walk.absent())
+    Ok(walk.needed())
 }
 
 /// Returns the first object of a thread, log or archive above its size limit, from the head back to
@@ -57,32 +64,33 @@ pub(super) fn oversized(
 ) -> Result<Option<String>, store::Error> {
     // A thread's files are products, but its trees have a limit.
     let mut walk = Walk::new(store, if kind == Kind::Thread { Search::Folders } else { Search::Large });
-    for commit in history::since(store, head, old)? {
-        match walk.commit(commit, true) {
-            Err(store::Error::Missing(_)) => {}
-            Err(store::Error::Whole(error)) => return Ok(Some(in_words(&error))),
-            other => other?,
-        }
+    let walked = history::each(store, head, old, |_, commit| match walk.commit(commit, true) {
+        Err(store::Error::Missing(_)) => Ok(()),
+        other => other,
+    });
+    match walked {
+        Err(store::Error::Whole(error)) => Ok(Some(in_words(&error))),
+        other => other.map(|_| None),
     }
-    Ok(None)
 }
 
-/// Collects the missing documents that a run's rules evaluate. Its plan and rules are here.
+/// Collects the missing documents that a run's rules evaluate. Its plan and rules are here by now.
 ///
 /// Ignores unreadable data; verify reports it.
-pub(super) fn looked_into(store: &Store, head: Oid) -> Vec<Oid> {
-    let Ok((_, links)) = chain::read_at(store, "", head) else { return Vec::new() };
-    let Some(Event::RunSubmitted(submitted)) = links.first().map(|link| &link.entry.event) else {
-        return Vec::new();
-    };
+pub(super) fn looked_into(store: &Store, head: Oid, needed: &Needed) -> Vec<Oid> {
+    let Some(submitted) = &needed.submitted else { return Vec::new() };
     let read = |product: &Product| store.read_blob(product.oid).ok();
     let own = read(&submitted.plan).and_then(|bytes| plan::parse(&bytes).ok()).map(|plan| plan.rules);
     let added = submitted.rules.as_ref().and_then(read).and_then(|bytes| plan::parse_rules(&bytes).ok());
     let rules: Vec<Rule> = own.into_iter().chain(added).flatten().collect();
     let conditions = rules.iter().flat_map(|rule| &rule.when.conditions);
     let paths: BTreeSet<String> = conditions.map(|condition| format::document_path(&condition.document)).collect();
+    if paths.is_empty() {
+        return Vec::new();
+    }
+    let Ok((_, links)) = chain::read_at(store, "", head) else { return Vec::new() };
     let mut blobs = BTreeSet::new();
-    for link in links.iter().filter(|_| !paths.is_empty()) {
+    for link in &links {
         let files = link.entry.event.files().into_iter();
         blobs.extend(files.filter(|(path, _)| paths.contains(path)).map(|(_, product)| product.oid));
     }
@@ -111,18 +119,18 @@ struct Walk {
     search: Search,
     /// Visited trees and blobs.
     visited: HashSet,
-    blobs: Vec<Oid>,
+    needed: Needed,
 }
 
 impl Walk {
     fn new(store: &Store, search: Search) -> Self {
-        Self { repo: history::reader(store), search, visited: HashSet::default(), blobs: Vec::new() }
+        Self { repo: history::reader(store), search, visited: HashSet::default(), needed: Needed::default() }
     }
 
     /// Looks for the bytes that an entry of a run names. Ignores what is no entry, and names of
     /// another object format; verify reports them.
-    fn entry(&mut self, commit: Oid, content: bool) -> Result<(), store::Error> {
-        let Ok(decoded) = codec::decode(&self.read(commit)?) else { return Ok(()) };
+    fn entry(&mut self, commit: &[u8], content: bool) -> Result<(), store::Error> {
+        let Ok(decoded) = codec::decode(commit) else { return Ok(()) };
         let format = self.repo.object_hash();
         if decoded.tree.0.kind() != format || !self.repo.has_object(decoded.tree.0) {
             return Err(store::Error::Missing(decoded.tree));
@@ -130,12 +138,15 @@ impl Walk {
         let files = decoded.entry.event.files().into_iter();
         let needed = files.filter(|(path, _)| content || files::most_bytes(path).is_some());
         let oids = needed.map(|(_, product)| product.oid).filter(|oid| oid.0.kind() == format);
-        self.blobs.extend(oids.filter(|oid| self.visited.insert(oid.0)));
+        self.needed.blobs.extend(oids.filter(|oid| self.visited.insert(oid.0)));
+        if let Event::RunSubmitted(submitted) = decoded.entry.event {
+            self.needed.submitted = Some(submitted);
+        }
         Ok(())
     }
 
-    fn commit(&mut self, commit: Oid, is_deep: bool) -> Result<(), store::Error> {
-        match tree_of(&self.read(commit)?) {
+    fn commit(&mut self, commit: &[u8], is_deep: bool) -> Result<(), store::Error> {
+        match tree_of(commit) {
             Some(tree) => self.tree(tree, is_deep),
             None => Ok(()),
         }
@@ -157,7 +168,7 @@ impl Walk {
                     folders.extend(is_deep.then_some((below, depth + 1)));
                 } else if entry.mode.is_blob() && self.visited.insert(below.0) {
                     match self.search {
-                        Search::Absent => self.blobs.push(below),
+                        Search::Absent => self.needed.blobs.push(below),
                         Search::Large => bounded_read::within(&self.repo, below, bounds::BLOB)?,
                         Search::Folders => {}
                     }
@@ -167,14 +178,13 @@ impl Walk {
         Ok(())
     }
 
-    /// Returns the missing blobs so far.
-    fn absent(&mut self) -> Vec<Oid> {
-        let mut repo = self.repo.clone();
+    /// Returns what the walk found; blobs that are here are not needed.
+    fn needed(mut self) -> Needed {
         // Objects that the walk read are known. Looking on the disk for each missing blob would
         // cost more than the whole walk.
-        repo.objects.refresh_never();
-        self.blobs.retain(|blob| !repo.has_object(blob.0));
-        self.blobs.clone()
+        self.repo.objects.refresh_never();
+        self.needed.blobs.retain(|blob| !self.repo.has_object(blob.0));
+        self.needed
     }
 
     fn read(&self, oid: Oid) -> Result<Vec<u8>, store::Error> {

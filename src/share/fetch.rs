@@ -154,7 +154,7 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     let unsound = fetch_objects::history(store, reach, request, missing_objects.into_iter().collect(), &mut guard)?;
     let sound = objects.iter().filter(|(_, oids)| oids.len() == 1 && !unsound.contains_key(&oids[0]));
     let sound = sound.map(|(place, oids)| (place.kind, oids[0]));
-    fetch_objects::trees(store, reach, request, sound, &mut guard)?;
+    let needed = fetch_objects::trees(store, reach, request, sound, &mut guard)?;
     let mut fetched = Fetched { skipped: listing.skipped.clone(), ..Fetched::default() };
     for (place, oids) in objects {
         let reference = place.below(&folder);
@@ -166,7 +166,7 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
         };
         fetched.refs.push(FetchedRef { place, reference, old, new, status });
     }
-    fetched.blobs = fetch_objects::evidence(store, reach, request, &fetched.refs, &mut guard)?;
+    fetched.blobs = fetch_objects::evidence(store, reach, request, &fetched.refs, needed, &mut guard)?;
     let mut batch = store.batch();
     fetched.refs.iter_mut().try_for_each(|fetched_ref| unite(store, fetched_ref, &mut batch))?;
     guard.join(batch.keep()?);

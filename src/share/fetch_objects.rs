@@ -46,7 +46,11 @@ pub(super) fn history(
     Ok(unsound)
 }
 
+/// The needs of the chains of a fetch, by their heads.
+pub(super) type NeededByHead = BTreeMap<Oid, evidence::Needed>;
+
 /// Fetches, in one request, the trees that a partial clone's filter omits (`--filter=tree:0`).
+/// Returns what the chains with all their trees need.
 ///
 /// This needs a walk, because plain git may have fetched only commits at any time.
 pub(super) fn trees(
@@ -55,21 +59,22 @@ pub(super) fn trees(
     request: &Request,
     heads: impl Iterator<Item = (Kind, Oid)>,
     guard: &mut KeepGuard,
-) -> Result<(), AnyError> {
+) -> Result<NeededByHead, AnyError> {
+    let mut needed = NeededByHead::new();
     if !is_partial(store) {
-        return Ok(());
+        return Ok(needed);
     }
     let mut missing = Vec::new();
     for (kind, new) in heads {
-        match evidence::missing(store, kind, new, false) {
+        match evidence::missing(store, kind, new, request.content) {
             Err(store::Error::Missing(_)) => missing.push(new),
-            other => _ = other?,
+            found => _ = needed.insert(new, found?),
         }
     }
     if !missing.is_empty() {
         guard.join(remote::fetch(store, reach, &request.remote.given, &missing, Depth::Trees)?);
     }
-    Ok(())
+    Ok(needed)
 }
 
 /// Fetches the blobs that verify needs and a partial clone's filter omits; returns their number.
@@ -78,35 +83,31 @@ pub(super) fn evidence(
     reach: &Reach,
     request: &Request,
     refs: &[FetchedRef],
+    mut known: NeededByHead,
     guard: &mut KeepGuard,
 ) -> Result<usize, AnyError> {
     if !is_partial(store) {
         return Ok(0);
     }
-    let mut missing = Vec::new();
-    let mut runs = Vec::new();
+    let mut needed = Vec::new();
     for fetched in refs.iter().filter(|fetched| !fetched.status.is_refused()) {
-        missing.extend(evidence::missing(store, fetched.place.kind, fetched.new, request.content)?);
-        match fetched.place.kind {
-            Kind::Run => runs.push(fetched.new),
-            Kind::Archive => {
-                let added = archived_runs::added(store, fetched.old.filter(|_| !request.content), fetched.new)
-                    .map_err(|fault| Error::Archive(fault.into()))?;
-                runs.extend(added.iter().map(|(_, run)| run.commit));
-                for (_, run) in added {
-                    missing.extend(evidence::missing(store, Kind::Run, run.commit, request.content)?);
-                }
+        let kind = fetched.place.kind;
+        let found = known.remove(&fetched.new);
+        let found = found.map_or_else(|| evidence::missing(store, kind, fetched.new, request.content), Ok)?;
+        needed.push((fetched.new, found));
+        if kind == Kind::Archive {
+            let added = archived_runs::added(store, fetched.old.filter(|_| !request.content), fetched.new)
+                .map_err(|fault| Error::Archive(fault.into()))?;
+            for (_, run) in added {
+                needed.push((run.commit, evidence::missing(store, Kind::Run, run.commit, request.content)?));
             }
-            _ => {}
         }
     }
-    let first = blobs(store, reach, request, missing, guard)?;
+    let missing = needed.iter().flat_map(|(_, needed)| &needed.blobs).copied();
+    let first = blobs(store, reach, request, missing.collect(), guard)?;
     // The rules that name the documents have only just been fetched.
-    let mut documents = Vec::new();
-    for run in runs {
-        documents.extend(evidence::looked_into(store, run));
-    }
-    Ok(first + blobs(store, reach, request, documents, guard)?)
+    let documents = needed.iter().flat_map(|(head, needed)| evidence::looked_into(store, *head, needed));
+    Ok(first + blobs(store, reach, request, documents.collect(), guard)?)
 }
 
 /// Fetches distinct blobs in one request; returns their number.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::git::store::Store;
 use crate::git::{archives, refs};
@@ -19,6 +19,7 @@ use super::estimate::Estimate;
 pub use super::item_status::ItemStatus;
 use super::remote_read::RemoteRead;
 use super::saved::Saved;
+use super::sealed_summaries::SealedSummaries;
 use super::show::RunDocument;
 use super::target::{self, Target, own_runs, unarchived_runs};
 use super::usage::RunUsage;
@@ -33,7 +34,7 @@ pub struct Runs {
 }
 
 /// A run in a list. An unreadable one does not hide the others.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[expect(missing_docs, reason = "docs/schema/runs.json describes the fields")]
 pub struct RunSummary {
     pub run: RunId,
@@ -42,6 +43,7 @@ pub struct RunSummary {
     pub remote: Option<String>,
     pub queue: Option<String>,
     /// `open`, `sealed`, `archived` or `unreadable`.
+    #[serde(skip_deserializing, default = "sealed")]
     pub state: &'static str,
     #[serde(rename = "submittedAt", skip_serializing_if = "Option::is_none")]
     pub submitted_at: Option<Moment>,
@@ -50,27 +52,27 @@ pub struct RunSummary {
     pub author: Option<String>,
     pub sealed: bool,
     /// The number of items by status. Red items are counted apart from done ones.
-    pub counts: BTreeMap<&'static str, u64>,
+    pub counts: BTreeMap<String, u64>,
     /// The number of ready items that wait for a decision.
-    #[serde(rename = "awaitsApproval", skip_serializing_if = "is_zero")]
+    #[serde(rename = "awaitsApproval", default, skip_serializing_if = "is_zero")]
     pub awaits_approval: u64,
     /// The number of items that are done without products.
-    #[serde(rename = "handedOverNothing", skip_serializing_if = "is_zero")]
+    #[serde(rename = "handedOverNothing", default, skip_serializing_if = "is_zero")]
     pub handed_over_nothing: u64,
     /// The number of items that take commits that were made before, which are done as well.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub claimed: u64,
     /// The goal that all items have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
     /// The outcomes that rules recorded. The run is not green if there are any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,
     /// The first rule that ended the run before it was done, with the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<Stopped>,
     /// Whether it has no ref of its own.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
     /// Why it cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -148,9 +150,11 @@ pub(crate) fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
 impl Repository {
     /// Lists the runs of this repository, and optionally archived and fetched ones.
     pub fn runs(&self, besides: Besides) -> Result<Runs, target::Error> {
+        let mut known = SealedSummaries::read(&self.store);
         let present: BTreeSet<RunId> = unarchived_runs(&self.store)?.into_iter().collect();
         let own = if besides.archived { own_runs(&self.store)? } else { present.iter().cloned().collect() };
-        let mut runs: Vec<RunSummary> = own.into_iter().map(|run| summary(&self.store, &Target::own(run))).collect();
+        let mut runs: Vec<RunSummary> =
+            own.into_iter().map(|run| known.summary(&self.store, &Target::own(run))).collect();
         runs.iter_mut().for_each(|run| run.archived = !present.contains(&run.run));
         if besides.fetched {
             let present_fetched = Target::unarchived_fetched(&self.store)?;
@@ -159,10 +163,11 @@ impl Repository {
             for target in Target::all_fetched(&self.store)? {
                 let archived = !present_fetched.contains(&target.reference);
                 if besides.archived || !archived {
-                    runs.push(RunSummary { archived, ..summary(&self.store, &target) });
+                    runs.push(RunSummary { archived, ..known.summary(&self.store, &target) });
                 }
             }
         }
+        known.keep(&self.store);
         let unreadable = Target::unreadable(&self.store)?.into_iter();
         let unreadable = unreadable.filter(|target| besides.fetched || target.is_own());
         runs.extend(unreadable.map(|target| summary(&self.store, &target)));
@@ -200,11 +205,16 @@ impl RunSummary {
         self.error.is_none()
             && self.said.is_empty()
             && self.stopped.is_none()
-            && !self.counts.keys().any(|status| !matches!(*status, "done" | "superseded"))
+            && !self.counts.keys().any(|status| !matches!(status.as_str(), "done" | "superseded"))
     }
 }
 
-fn summary(store: &Store, target: &Target) -> RunSummary {
+/// The state of every summary that is kept.
+fn sealed() -> &'static str {
+    "sealed"
+}
+
+pub(super) fn summary(store: &Store, target: &Target) -> RunSummary {
     let blank = RunSummary {
         run: target.run.clone(),
         remote: target.remote(),
@@ -232,11 +242,11 @@ fn summary(store: &Store, target: &Target) -> RunSummary {
     let first = view.links.first().map(|link| &link.entry);
     RunSummary {
         queue: Some(state.submitted.queue.clone()),
-        state: if state.sealed { "sealed" } else { "open" },
+        state: if state.sealed { sealed() } else { "open" },
         submitted_at: first.map(|entry| entry.at),
         author: first.map(|entry| entry.actor.clone()),
         sealed: state.sealed,
-        counts: counts(&view),
+        counts: counts(&view).into_iter().map(|(status, count)| (status.to_owned(), count)).collect(),
         awaits_approval: state.waiting_for_people().count() as u64,
         handed_over_nothing,
         claimed,

@@ -16,6 +16,7 @@ pub mod pushed;
 pub mod remote_read;
 pub mod revisions;
 pub mod saved;
+mod sealed_summaries;
 pub mod shares;
 pub mod sharing;
 pub mod show;
