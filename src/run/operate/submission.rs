@@ -5,7 +5,7 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::git::store::Store;
@@ -55,9 +55,16 @@ impl Wanted {
     }
 
     /// Returns the revision of the base.
-    fn revision(&self, plan: Option<&Plan>) -> String {
-        self.base.clone().or_else(|| plan?.base.clone()).unwrap_or_else(|| "HEAD".into())
+    fn revision(&self, of_plan: Option<&str>) -> String {
+        self.base.as_deref().or(of_plan).unwrap_or("HEAD").to_owned()
     }
+}
+
+/// The fields of a plan that say what it is validated against.
+#[derive(Default, Deserialize)]
+struct Preface {
+    queue: Option<String>,
+    base: Option<String>,
 }
 
 /// The result of a validation, as `validate --json` prints it.
@@ -129,12 +136,15 @@ impl Repository {
     ///
     /// Paths of artifacts are relative to `folder`. Without it, their files are not checked.
     pub fn validate(&self, bytes: &[u8], folder: Option<&Path>, options: &Wanted) -> Result<ValidPlan, Problems> {
-        let missing = self.absent(bytes, folder, options);
         match self.validated(bytes, options) {
-            Ok((valid, _)) if missing.is_empty() => Ok(valid),
-            Ok(_) => Err(missing),
+            Ok((valid, _)) => {
+                let missing = self.absent(valid.plan(), folder, options);
+                if missing.is_empty() { Ok(valid) } else { Err(missing) }
+            }
             Err(mut problems) => {
-                problems.extend(missing);
+                if let Ok(plan) = plan::parse_within(json::unmarked(bytes), self.config.max_items) {
+                    problems.extend(self.absent(&plan, folder, options));
+                }
                 Err(problems)
             }
         }
@@ -142,10 +152,9 @@ impl Repository {
     }
 
     /// Finds problems that would fail the submission: a missing base, and unreadable artifacts.
-    fn absent(&self, bytes: &[u8], folder: Option<&Path>, options: &Wanted) -> Problems {
+    fn absent(&self, plan: &Plan, folder: Option<&Path>, options: &Wanted) -> Problems {
         let mut problems = Problems::default();
-        let Ok(plan) = plan::parse_within(json::unmarked(bytes), self.config.max_items) else { return problems };
-        if let Err(error) = resolve_base(&self.store, &options.revision(Some(&plan))) {
+        if let Err(error) = resolve_base(&self.store, &options.revision(plan.base.as_deref())) {
             let is_own = options.base.is_none() && plan.base.is_some();
             let at = if is_own { JsonPath::root().key("base") } else { JsonPath::root() };
             problems.push(Problem::new(Code::MissingBase, &at, error.to_string()));
@@ -164,7 +173,7 @@ impl Repository {
     /// agree.
     fn validated(&self, bytes: &[u8], options: &Wanted) -> Result<(ValidPlan, Imports), Problems> {
         let (mut valid, catalog) = self.valid(bytes, options)?;
-        let unmatched = self.unmatched_protection(valid.plan(), &options.revision(Some(valid.plan())));
+        let unmatched = self.unmatched_protection(valid.plan(), &options.revision(valid.plan().base.as_deref()));
         valid.add_warnings(unmatched);
         // The imports of an existing run were sealed with it.
         let is_there = refs::read(&self.store, &format::run_ref(&valid.plan().id)).is_ok_and(|tip| tip.is_some());
@@ -175,11 +184,12 @@ impl Repository {
     /// Returns a valid plan with the catalog, without its imports.
     pub(super) fn valid(&self, bytes: &[u8], options: &Wanted) -> Result<(ValidPlan, Catalog), Problems> {
         let bytes = json::unmarked(bytes);
-        let parsed = plan::parse_within(bytes, self.config.max_items).ok();
-        let queue = options.queue.as_deref().or(parsed.as_ref().map(|plan| plan.queue.as_str())).unwrap_or("default");
+        // Problems of the plan are found against the catalog.
+        let preface: Preface = serde_json::from_slice(bytes).unwrap_or_default();
+        let queue = options.queue.as_deref().or(preface.queue.as_deref()).unwrap_or("default");
         let folders = [self.config.inputs.as_str(), self.config.outputs.as_str()];
         // A missing base is reported elsewhere.
-        let reserved = resolve_base(&self.store, &options.revision(parsed.as_ref()))
+        let reserved = resolve_base(&self.store, &options.revision(preface.base.as_deref()))
             .and_then(|commit| submit::reserved_in_base(&self.store, commit, folders))
             .unwrap_or_default();
         let mut catalog = self.catalog(queue, reserved).map_err(|error| Problems::from(unreadable(&error)))?;
@@ -232,7 +242,7 @@ impl Repository {
         if options.admit.get(&own).is_some_and(|roles| !roles.contains(&Role::Own)) {
             return Err(Error::NotOwned.into());
         }
-        let base = resolve_base(&self.store, &options.revision(Some(valid.plan())))?;
+        let base = resolve_base(&self.store, &options.revision(valid.plan().base.as_deref()))?;
         let mut unseen = not_in(&self.store, base).map_err(Error::WorkTree)?;
         // The file of a plan is often untracked itself.
         if options.recorded && self.config.workspace_copy.is_empty() && self.config.workspace_link.is_empty() {
