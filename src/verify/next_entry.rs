@@ -19,7 +19,7 @@ use super::pipelines::SealedPipelines;
 use super::protected::ProtectedFiles;
 use super::reader::Link;
 use super::run_chain::RunChain;
-use super::{Case, Options, State, chain, content, growth, manifest, pipelines, reuse};
+use super::{Case, Options, State, chain, content, growth, manifest, pipelines, plan, reuse};
 
 /// Checks an entry before it is applied to `state`; returns the first fault.
 ///
@@ -87,15 +87,10 @@ fn check_event(case: &Case<'_>, state: &RunState, so_far: &Frontier, next: &Furt
     let seq = next.entry.seq;
     let mut handoff = Handoff::new(case.shallow);
     for link in &case.chain.links {
+        plan::check_entry(case, state, link, &mut handoff, findings);
         match &link.entry.event {
-            Event::ItemFired(fired) => {
-                handoff.check_dispatch(state, seq, fired);
-                manifest::check_next(case, state, (seq, fired), findings);
-            }
+            Event::ItemFired(fired) => manifest::check_next(case, state, (seq, fired), findings),
             Event::ItemReconciled(_) => handoff.add_imports(&Vec::from_iter(reuse::examine_next(case, state))),
-            Event::RunConcluded(e) => {
-                growth::check_conclusion(case, state, seq, e, findings);
-            }
             Event::RunExtended(_) => growth::check_next(case, state, link, findings),
             Event::RunSealed(e) => check_seal(case, state, so_far, (seq, e), findings),
             _ => {}

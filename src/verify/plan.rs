@@ -17,7 +17,7 @@ use super::imports::Imported;
 use super::objects::Objects;
 use super::pipelines;
 use super::protected::{NotRecomputed, ProtectedFiles};
-use super::reader::short;
+use super::reader::{Link, short};
 use super::{Case, Options, State};
 
 /// The rows `plan` and `handoff`, and the state at the end of the replay.
@@ -119,13 +119,10 @@ fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
             break;
         }
         let seq = link.entry.seq;
+        check_entry(case, &state, link, &mut handoff, &mut findings);
         match &link.entry.event {
-            Event::ItemFired(fired) => {
-                handoff.check_dispatch(&state, seq, fired);
-                protected.note_manifest(&fired.item, &fired.manifest);
-            }
+            Event::ItemFired(fired) => protected.note_manifest(&fired.item, &fired.manifest),
             Event::RunSealed(e) => stopped = Some(growth::check_seal(case, &state, seq, &e.stopped, &mut findings)),
-            Event::RunConcluded(e) => growth::check_conclusion(case, &state, seq, e, &mut findings),
             Event::RunExtended(_) => {
                 let tally = growth::Tally { findings: &mut findings, meter: &mut meter };
                 unread = growth::apply_extension(case, &mut state, link, tally).is_err();
@@ -157,6 +154,22 @@ fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
     let is_whole = !unread && verdict.state != State::Failed && handoff.state != State::Failed;
     let handoff = if unread && verdict.incomplete { Verdict::incomplete(verdict.detail.clone()) } else { handoff };
     Replay { verdict, handoff, state: Some(state), is_whole, not_recomputed }
+}
+
+/// Checks an entry that follows `state`, as far as this takes no other entry.
+pub(super) fn check_entry(
+    case: &Case<'_>,
+    state: &RunState,
+    link: &Link,
+    handoff: &mut Handoff,
+    findings: &mut Findings,
+) {
+    let seq = link.entry.seq;
+    match &link.entry.event {
+        Event::ItemFired(fired) => handoff.check_dispatch(state, seq, fired),
+        Event::RunConcluded(e) => growth::check_conclusion(case, state, seq, e, findings),
+        _ => {}
+    }
 }
 
 fn accounted_for(state: &RunState) -> String {

@@ -21,10 +21,10 @@ use crate::model::time::Moment;
 
 use super::anchor::{self, Anchor};
 use super::clock_skew;
+use super::codes::Rows;
 use super::findings::{Findings, Verdict};
 use super::protected::ProtectedItem;
 use super::report::{CONFLICT, MISMATCH, Report, Since, UNKNOWN_KEY, Verdicts};
-use super::rows::Rows;
 use super::same_id::SameId;
 use super::signature::{self, Signature, Signed, Writers};
 use super::witness::{AtHand, Seal};

@@ -13,11 +13,10 @@ use crate::model::role::Role;
 use crate::model::words::{words, written_as_text};
 
 use super::claims::{Decided, TakenOver};
-use super::codes::Code;
+use super::codes::{Code, Failure, Rows};
 use super::findings::{Finding, First, Verdict};
 use super::pipelines::ItemBlocks;
 use super::protected::{NotRecomputed, ProtectedItem};
-use super::rows::Rows;
 use super::same_id::SameId;
 use super::upstream::Upstream;
 use super::witness::{Anchored, Standing, Timed};
@@ -65,40 +64,6 @@ words! {
         TamperDetecting = "tamper-detecting",
         /// Tampering is visible to everyone.
         TamperEvident = "tamper-evident",
-    }
-}
-
-words! {
-    as_str
-    /// The reason why a run fails, in order of precedence.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-    pub enum Failure {
-        /// The chain of entries is broken.
-        Chain = "chain",
-        /// No anchor holds the run's root.
-        AnchorMissing = "anchor-missing",
-        /// The root differs from the entries or from an anchor.
-        Root = "root",
-        /// A signature is invalid, or its key is not allowed or not trusted.
-        Signature = "signature",
-        /// A dispatch does not match its manifest.
-        Manifest = "manifest",
-        /// The run does not follow its plan.
-        Plan = "plan",
-        /// A consumed product is not the one that the plan binds.
-        Handoff = "handoff",
-        /// A product has other bytes than recorded.
-        Content = "content",
-        /// The run is valid, but not the one that the verifier expects.
-        Mismatch = "mismatch",
-        /// Another run has the same id, and it is unknown which one is meant.
-        Conflict = "conflict",
-        /// The run is intact, but does not meet a requirement.
-        Required = "required",
-        /// The run is not sealed.
-        NotSealed = "not-sealed",
-        /// Evidence is missing from this repository.
-        Incomplete = "incomplete",
     }
 }
 

@@ -1,4 +1,4 @@
-//! The rows of reports. Each row is a field, and is named only here.
+//! The rows of reports, each a field, and those of a thread. [`super::codes`] has those of a run.
 
 macro_rules! rows {
     ($(#[$of_all:meta])* $name:ident { $($(#[$of_one:meta])* $row:ident,)* }) => {
@@ -26,28 +26,6 @@ macro_rules! rows {
 }
 
 rows! {
-    /// The rows of a run.
-    Rows {
-        /// The entries follow one another, and account for all changes to the tree.
-        chain,
-        /// The Merkle root is the sealed and anchored one.
-        root,
-        /// Every entry is signed by a key that may write it and that the verifier trusts.
-        signature,
-        /// An anchor outside the run holds its root.
-        anchor,
-        /// Each attempt consumed the products that the plan binds.
-        handoff,
-        /// The run followed its plan.
-        plan,
-        /// Every dispatch matches its manifest.
-        manifest,
-        /// The products have the recorded bytes.
-        content,
-    }
-}
-
-rows! {
     /// The rows of a thread.
     ThreadRows {
         /// The entries follow one another, and account for all changes to the tree.
@@ -62,3 +40,5 @@ rows! {
         content,
     }
 }
+
+pub(super) use rows;

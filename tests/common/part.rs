@@ -1,4 +1,5 @@
-//! Parts of documents that tests own: each stands between a line of its own and `<!-- end -->`.
+//! Parts of files that tests own: each stands between a line of its own and `<!-- end -->`, or
+//! `// end` in a script, which a page contains and so must have no sign of HTML.
 
 use std::fs;
 use std::ops::Range;
@@ -9,14 +10,8 @@ use std::path::{Path, PathBuf};
 fn span(document: &str, text: &str, begin: &str) -> Range<usize> {
     let begin = format!("{begin}\n");
     let start = text.find(&begin).unwrap_or_else(|| panic!("{document} has no line {begin}")) + begin.len();
-    start..start + text[start..].find("<!-- end -->").expect("the part has an end")
-}
-
-/// Returns what stands in such a part of a document.
-#[track_caller]
-pub(crate) fn read_part(document: &str, begin: &str) -> String {
-    let text = fs::read_to_string(path(document)).expect("the document is text");
-    text[span(document, &text, begin)].to_owned()
+    let end = if begin.starts_with("//") { "// end\n" } else { "<!-- end -->" };
+    start..start + text[start..].find(end).expect("the part has an end")
 }
 
 fn path(document: &str) -> PathBuf {

@@ -22,9 +22,8 @@ use crate::model::problems::Problems;
 
 use crate::verify::findings::{Findings, Verdict, counted};
 use crate::verify::report::Verdicts;
-use crate::verify::rows::Rows;
 use crate::verify::signature::{self, Signature, Signed, Writers};
-use crate::verify::{Code, Options, Report, Signers, State};
+use crate::verify::{Code, Options, Report, Rows, Signers, State};
 use reading::{AuditBundle, Manifest, Record, RootSignature};
 
 /// The kinds of entry that the format has.

@@ -2,10 +2,11 @@
 
 import { digestOf } from './crypto/hashes.mjs';
 
+// The rows in their order, and the stages in theirs, each with its codes: [code, row, failure if not
+// the row].
+// codes: a test writes them from src/verify/codes.rs, up to the end
 export const rowNames = ['chain', 'root', 'signature', 'anchor', 'handoff', 'plan', 'manifest', 'content'];
-
-/** The stages in their order, each with its codes in theirs: [code, row, failure if not the row]. */
-export const codesOfStages = {
+const codesOfStages = {
   chain: [
     ['ref', 'chain'],
     ['object', 'chain'],
@@ -62,6 +63,8 @@ export const codesOfStages = {
     ['not-sealed', 'root', 'not-sealed'],
   ],
 };
+// end
+
 const stages = Object.keys(codesOfStages);
 
 /** Code to {stage, rank, row, failure}; stage and rank are numbers that order findings. */

@@ -5,7 +5,7 @@ import { settings } from './crypto/ed25519.mjs';
 import { readBundle } from './git/bundle.mjs';
 import { readPatch } from './protected/patch.mjs';
 import { readPathspec } from './protected/pathspec.mjs';
-import { codesOfStages, isPartial } from './findings.mjs';
+import { isPartial } from './findings.mjs';
 import { verifyProof } from './proof.mjs';
 import { verifyRun } from './run/report.mjs';
 import { verifyThread } from './thread/verifier.mjs';
@@ -43,5 +43,4 @@ export const Handoff = {
   readPatch,
   readPathspec,
   toLine,
-  codesOfStages,
 };

@@ -8,7 +8,7 @@ import { encodeSegment } from '../names.mjs';
 import { readManifest } from '../plan/manifest.mjs';
 import { mostPathWork } from '../protected/protected.mjs';
 import { Chain } from '../chain/chain.mjs';
-import { Findings } from '../findings.mjs';
+import { Findings, rowNames } from '../findings.mjs';
 import { checkChain, checkSigners } from './chain.mjs';
 import { checkAnchors, checkRoot } from './root.mjs';
 import { checkContent } from './content.mjs';
@@ -50,8 +50,8 @@ export class RunVerifier {
     for (const { code, text } of this.chain.faults) this.findings.add('chain', code, text);
     if (!this.chain.hasRef) {
       this.findings.add('root', 'not-sealed', 'not sealed: the ref names no run');
-      for (const row of ['content', 'handoff', 'manifest', 'plan', 'signature']) {
-        this.findings.addOpen(row, 'no entry can be read');
+      for (const row of rowNames) {
+        if (!['chain', 'root', 'anchor'].includes(row)) this.findings.addOpen(row, 'no entry can be read');
       }
       await checkAnchors(this);
       return;
@@ -78,8 +78,9 @@ export class RunVerifier {
 
   openUnreadable() {
     if (this.chain.isLeftOut) this.findings.addLeftOut('chain');
-    for (const row of ['anchor', 'handoff', 'manifest', 'plan', 'root', 'signature']) {
-      this.findings.addOpen(row, 'the chain cannot be read to its first entry');
+    for (const row of rowNames) {
+      if (!['chain', 'content'].includes(row))
+        this.findings.addOpen(row, 'the chain cannot be read to its first entry');
     }
     if (this.commits.length === 0) this.findings.addOpen('content', 'no entry was read');
   }
