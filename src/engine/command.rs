@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::model::catalog::default_subagent;
 use crate::model::item_index::ItemIndex;
 use crate::model::name::FilePath;
-use crate::model::plan::{BuiltIn, CHECK, COMMAND, COMMIT, DIRECTORY, ENV, HERE, Item, NO_STDIN, STDIN};
+use crate::model::plan::{BuiltIn, CHECK, DIRECTORY, ENV, HERE, Item, NO_STDIN, STDIN};
 use crate::model::state::RunState;
 use crate::repository::config::{Config, Executor, OnVerifyFail};
 use crate::sandbox::TOOLS;
@@ -51,7 +51,7 @@ pub struct Resolved {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unresolved {
     /// Its plan says too little.
-    Item(&'static str),
+    Item(String),
     /// This repository says too little, and another may say more.
     Here(String),
 }
@@ -59,8 +59,7 @@ pub enum Unresolved {
 impl std::fmt::Display for Unresolved {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Item(why) => f.write_str(why),
-            Self::Here(why) => f.write_str(why),
+            Self::Item(why) | Self::Here(why) => f.write_str(why),
         }
     }
 }
@@ -77,15 +76,14 @@ pub fn resolve(item: &Item, config: &Config) -> Result<Resolved, Unresolved> {
         let name = item.executor.as_str();
         (config.settings_of(name).ok_or_else(|| unregistered("executor", name))?, None)
     };
-    let argv = match &settings.command {
-        Some(line) => shell(line),
-        None if item.is_for(BuiltIn::Command) => inline(item).ok_or(Unresolved::Item("`inputs.command` is missing"))?,
-        None if item.is_claimed() => {
-            let commit = item.inputs.get(COMMIT).and_then(Value::as_str);
-            let commit = commit.ok_or(Unresolved::Item("`inputs.commit` is missing"))?;
-            ["git", "show", commit].map(str::to_owned).to_vec()
+    let own_line = BuiltIn::from_name(&item.executor).and_then(BuiltIn::line);
+    let argv = match (&settings.command, own_line) {
+        (Some(line), _) => shell(line),
+        (None, Some(line)) => {
+            let argv = item.inputs.get(line.key).and_then(|input| line.argv(input));
+            argv.ok_or_else(|| Unresolved::Item(format!("`inputs.{}` is missing", line.key)))?
         }
-        None => {
+        (None, None) => {
             let (kind, name) = match &subagent {
                 Some(name) => ("subagent", name.as_str()),
                 None => ("executor", item.executor.as_str()),
@@ -201,12 +199,4 @@ fn own_environment(item: &Item, settings: &Executor) -> BTreeMap<String, OsStrin
 
 fn shell(line: &str) -> Vec<String> {
     vec!["sh".into(), "-c".into(), line.into()]
-}
-
-fn inline(item: &Item) -> Option<Vec<String>> {
-    match item.inputs.get(COMMAND)? {
-        Value::String(line) => Some(shell(line)),
-        Value::Array(words) => words.iter().map(|word| word.as_str().map(str::to_owned)).collect(),
-        _ => None,
-    }
 }

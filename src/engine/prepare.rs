@@ -67,7 +67,7 @@ impl From<String> for Unready {
 impl From<Unresolved> for Unready {
     fn from(why: Unresolved) -> Self {
         match why {
-            Unresolved::Item(why) => Self::Item(why.to_owned()),
+            Unresolved::Item(why) => Self::Item(why),
             Unresolved::Here(why) => Self::Here(why),
         }
     }

@@ -52,8 +52,8 @@ struct Known {
 fn subagents(call: &Call, _: &Nothing) -> Result<Runnable, Failure> {
     let repository = call.repository()?;
     let config = &repository.config;
-    let built_in = BuiltIn::IN_PLANS.map(|executor| executor.name().to_owned());
-    let executors = built_in.into_iter().chain(config.registered_executors().cloned());
+    let built_in = BuiltIn::in_plans().map(|executor| executor.name().to_owned());
+    let executors = built_in.chain(config.registered_executors().cloned());
     Ok(Runnable {
         subagents: config.registered_subagents().cloned().collect(),
         executors: executors.filter(|name| config.mcp_allows(name)).collect(),

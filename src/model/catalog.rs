@@ -65,7 +65,7 @@ impl Default for Catalog {
     /// The catalog without any configuration.
     fn default() -> Self {
         Self {
-            executors: BuiltIn::IN_PLANS.map(|executor| executor.name().to_owned()).into(),
+            executors: BuiltIn::in_plans().map(|executor| executor.name().to_owned()).collect(),
             subagents: BTreeSet::new(),
             queues: ["default".to_owned()].into(),
             queue_rules: None,

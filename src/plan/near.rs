@@ -1,28 +1,14 @@
 //! Warns about misspelt keys of `inputs`.
 
 use crate::model::json::JsonPath;
-use crate::model::plan::{AGENT, APPROVERS, BuiltIn, CHECK, COMMAND, DIRECTORY, ENV, PIPELINE, STDIN};
+use crate::model::plan::{BuiltIn, PIPELINE};
 use crate::plan::draft::Draft;
 
 /// The minimum similarity to a known key, ignoring case and separators.
 const LIKENESS: f64 = 0.92;
 
-/// The known keys, with the executor that reads them if it is only one.
-const READ: [(&str, Option<BuiltIn>); 13] = [
-    (COMMAND, Some(BuiltIn::Command)),
-    (ENV, Some(BuiltIn::Command)),
-    (CHECK, Some(BuiltIn::Command)),
-    (STDIN, Some(BuiltIn::Command)),
-    (DIRECTORY, Some(BuiltIn::Command)),
-    (AGENT, Some(BuiltIn::Command)),
-    ("subagent", Some(BuiltIn::Dispatch)),
-    ("workerInput", Some(BuiltIn::Dispatch)),
-    (APPROVERS, Some(BuiltIn::Approval)),
-    (PIPELINE, None),
-    ("gate", None),
-    ("mapReduce", None),
-    ("quorum", None),
-];
+/// The known keys that are read whatever the executor is.
+const READ: [&str; 4] = [PIPELINE, "gate", "mapReduce", "quorum"];
 
 /// Returns a warning for each key that resembles a known one.
 pub(crate) fn misses(draft: &Draft) -> Vec<String> {
@@ -38,7 +24,7 @@ pub(crate) fn misses(draft: &Draft) -> Vec<String> {
 
 /// Returns the known key that another resembles without being equal.
 fn nearest(key: &str, executor: Option<BuiltIn>) -> Option<&'static str> {
-    let readable = || READ.into_iter().filter(|(_, of)| of.is_none() || *of == executor).map(|(read, _)| read);
+    let readable = || executor.into_iter().flat_map(BuiltIn::reads).chain(READ);
     if key.len() > 64 || readable().any(|read| read == key) {
         return None;
     }

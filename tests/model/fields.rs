@@ -1,8 +1,11 @@
-//! The fields of plans and items, as the documentation lists them.
+//! The fields of plans and items, and the built-in executors, as the documentation lists them.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
-use git_handoff::model::plan::{Item, Plan};
+use git_handoff::model::plan::{BuiltIn, Item, Plan};
+
+use crate::common::part;
 
 /// Returns the first cells of the rows below a heading of a table.
 fn rows(text: &'static str, heading: &str) -> BTreeSet<&'static str> {
@@ -22,4 +25,14 @@ fn the_documentation_has_every_field() {
         );
         assert_eq!(fields[0], "id", "a rule's item has all fields but the first");
     }
+}
+
+#[test]
+fn the_documentation_has_every_executor() {
+    let mut table = "| `executor` of the item | runs |\n|---|---|\n".to_owned();
+    for executor in BuiltIn::in_plans() {
+        writeln!(table, "| `{executor}` | {} |", executor.runs().unwrap()).unwrap();
+    }
+    table += "| any other name | the executor registered as `handoff.executor.<name>.command` |\n";
+    part::check("docs/reference/workers.md", "<!-- executors -->", &table);
 }

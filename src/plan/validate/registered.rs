@@ -13,9 +13,7 @@ use crate::model::json::JsonPath;
 use crate::model::log_name::is_fingerprint;
 use crate::model::name::FilePath;
 use crate::model::pipeline::Unusable;
-use crate::model::plan::{
-    AGENT, APPROVERS, BuiltIn, CHECK, COMMAND, DIRECTORY, ENV, HERE, NO_STDIN, PIPELINE, RECORDED, STDIN,
-};
+use crate::model::plan::{AGENT, APPROVERS, BuiltIn, CHECK, DIRECTORY, ENV, HERE, NO_STDIN, PIPELINE, RECORDED, STDIN};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::model::read::{Fields, wrong_type};
@@ -181,13 +179,13 @@ fn check_inputs(executor: Option<BuiltIn>, inputs: &Fields<'_>, catalog: &Catalo
         let expected = "an array of fingerprints, `SHA256:…`, as `git handoff key` prints yours";
         problems.push(wrong_type(&inputs.at(APPROVERS), expected, approvers));
     }
-    if executor == Some(BuiltIn::Command) {
-        let command = inputs.required(COMMAND, problems);
-        if let Some(command) = command.filter(|command| !is_command(command)) {
-            let expected = "a command: an array of strings (program and arguments) or one string for `sh -c`, \
-                          not empty and without NUL";
-            problems.push(wrong_type(&inputs.at(COMMAND), expected, command));
+    if let Some(line) = executor.and_then(BuiltIn::line) {
+        let input = inputs.required(line.key, problems);
+        if let Some(input) = input.filter(|input| line.argv(input).is_none()) {
+            problems.push(wrong_type(&inputs.at(line.key), &line.expected(), input));
         }
+    }
+    if executor == Some(BuiltIn::Command) {
         check_variables(inputs, problems);
         check_surroundings(inputs, problems);
     }
@@ -231,7 +229,10 @@ fn check_variables(inputs: &Fields<'_>, problems: &mut Problems) {
 
 /// Validates the check, the standard input and the folder of an item's command.
 fn check_surroundings(inputs: &Fields<'_>, problems: &mut Problems) {
-    if let Some(check) = inputs.get(CHECK).filter(|check| !(check.is_string() && is_command(check))) {
+    if let Some(check) = inputs
+        .get(CHECK)
+        .filter(|check| check.as_str().is_none_or(|line| line.trim().is_empty() || line.contains('\0')))
+    {
         problems.push(wrong_type(&inputs.at(CHECK), "a string for `sh -c`, not empty and without NUL", check));
     }
     if let Some(stdin) = inputs.get(STDIN).filter(|stdin| stdin.as_str() != Some(NO_STDIN)) {
@@ -254,18 +255,6 @@ fn check_surroundings(inputs: &Fields<'_>, problems: &mut Problems) {
 fn are_keys(value: &Value) -> bool {
     let list = value.as_array().filter(|keys| !keys.is_empty());
     list.is_some_and(|keys| keys.iter().all(|key| key.as_str().is_some_and(is_fingerprint)))
-}
-
-/// Returns true if a value is a command.
-fn is_command(command: &Value) -> bool {
-    match command {
-        Value::String(script) => !script.trim().is_empty() && !script.contains('\0'),
-        Value::Array(argv) => {
-            argv.first().and_then(Value::as_str).is_some_and(|program| !program.is_empty())
-                && argv.iter().all(|word| word.as_str().is_some_and(|text| !text.contains('\0')))
-        }
-        _ => false,
-    }
 }
 
 /// Checks that an item's shape is registered and readable.

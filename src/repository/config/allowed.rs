@@ -14,7 +14,7 @@ impl Config {
     /// Returns true if a plan that an agent submits over MCP may name this executor.
     pub fn mcp_allows(&self, executor: &str) -> bool {
         match self.mcp_executors.as_slice() {
-            [] => executor != BuiltIn::Command.name(),
+            [] => BuiltIn::from_name(executor).and_then(BuiltIn::line).is_none(),
             allowed => allowed.iter().any(|one| one == executor),
         }
     }

@@ -173,11 +173,9 @@ impl Config {
         if let Some(settings) = self.executors.get(executor) {
             return Some(settings.clone());
         }
-        match BuiltIn::from_name(executor)? {
-            BuiltIn::Command => Some(Executor::default()),
-            BuiltIn::Claimed => Some(Executor { sandbox: Some(Asked::None), ..Executor::default() }),
-            BuiltIn::Dispatch | BuiltIn::Approval => None,
-        }
+        let built_in = BuiltIn::from_name(executor).filter(|built_in| built_in.line().is_some())?;
+        let sandbox = (built_in == BuiltIn::Claimed).then_some(Asked::None);
+        Some(Executor { sandbox, ..Executor::default() })
     }
 
     /// Returns the names of the executors that a `command` setting registers, without the built-in
@@ -193,11 +191,8 @@ impl Config {
 
     /// Returns the settings whose executor or subagent is not registered.
     pub fn unregistered(&self) -> Vec<Unregistered> {
-        let executors: Vec<&str> = BuiltIn::IN_PLANS
-            .map(BuiltIn::name)
-            .into_iter()
-            .chain(self.registered_executors().map(String::as_str))
-            .collect();
+        let mut executors: Vec<&str> = BuiltIn::in_plans().map(BuiltIn::name).collect();
+        executors.extend(self.registered_executors().map(String::as_str));
         let subagents: Vec<&str> = self.registered_subagents().map(String::as_str).collect();
         let mut unregistered = Vec::new();
         for (what, settings, known) in
@@ -264,18 +259,5 @@ impl Config {
 /// Returns why a built-in executor cannot have this setting, or `None` if it can.
 pub(super) fn refusal(key: &Key<'_>) -> Option<&'static str> {
     let name = key.name.filter(|_| key.section == Some("executor"))?;
-    let is_command = key.field.eq_ignore_ascii_case("command");
-    match BuiltIn::from_name(name)? {
-        BuiltIn::Approval => Some("people decide about an item of the built-in executor `approval`, and nothing runs"),
-        BuiltIn::Claimed => {
-            Some("an item of the built-in executor `claimed` takes a commit that was made before, and nothing runs")
-        }
-        BuiltIn::Command if is_command => {
-            Some("an item of the built-in executor `command` says in `inputs.command` what it runs")
-        }
-        BuiltIn::Dispatch if is_command => Some(
-            "the built-in executor `dispatch` runs the subagent that an item names: set `handoff.subagent.<name>.command`",
-        ),
-        BuiltIn::Command | BuiltIn::Dispatch => None,
-    }
+    BuiltIn::from_name(name)?.refusal(key.field.eq_ignore_ascii_case("command"))
 }
