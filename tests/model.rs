@@ -85,19 +85,11 @@ pub(crate) fn submitted(items: &[Made]) -> RunState {
         artifacts: BTreeMap::new(),
         items: items.iter().enumerate().map(item).collect(),
     };
-    let submitted = RunSubmitted {
-        plan: Product::from_bytes(b"plan", gix::hash::Kind::Sha1).unwrap(),
-        artifacts: BTreeMap::new(),
-        rules: None,
-        pipelines: BTreeMap::new(),
-        continues: None,
-        base: base(),
-        queue: "default".into(),
-        pattern: "dag".into(),
-        roles: every_role(["SHA256:x".into()]),
-        imports: std::collections::BTreeMap::new(),
-        tool: "test".into(),
-    };
+    let submitted = RunSubmitted::new(
+        Product::from_bytes(b"plan", gix::hash::Kind::Sha1).unwrap(),
+        base(),
+        every_role(["SHA256:x".into()]),
+    );
     RunState::new(submitted, &plan)
 }
 
@@ -119,5 +111,5 @@ pub(crate) fn ended(at: usize, attempt: u32, reason: Again, not_before: Option<M
 }
 
 pub(crate) fn dropped(at: usize, attempt: u32) -> ItemDropped {
-    ItemDropped { item: name(at), attempt, reason: "because".into() }
+    ItemDropped::new(name(at), attempt, "because")
 }

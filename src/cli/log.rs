@@ -1,7 +1,7 @@
 //! `git handoff log`
 
 use clap::ValueEnum;
-use git_handoff::model::entry::{Entry, Event, Outcome};
+use git_handoff::model::entry::{Entry, Event};
 use git_handoff::model::outcomes::NOTHING;
 use git_handoff::model::pipeline::BlockEnded;
 use git_handoff::model::state::{Holder, RunState};
@@ -88,7 +88,7 @@ fn print(view: &View, from: usize, saved: &[Saved], output: &mut Output) {
                 let takeover = takeovers.iter().find(|takeover| takeover.entry == entry.seq);
                 let about = takeover.map_or_else(
                     || about(entry, state),
-                    |it| format!("{} {it}{}", entry.event.kind(), reason_of(&entry.event)).into(),
+                    |it| format!("{} {it}{}", entry.event.kind(), details_of(&entry.event)).into(),
                 );
                 let about =
                     if has_saved_work(&entry.event, saved) { about.and("; its work is saved", None) } else { about };
@@ -124,7 +124,7 @@ fn about(entry: &Entry, state: &RunState) -> Cell {
         Some((before, word)) => Cell::from(before).and(format!("{word}{red}"), shade::of_event(event)),
         None => Cell::from(format!("{subject}{red}")),
     };
-    cell.and(format!("{}{}{}{}", reason_of(event), source_of_reused(event), blocks(event), shared(event)), None)
+    cell.and(format!("{}{}{}{}", details_of(event), source_of_reused(event), blocks(event), shared(event)), None)
 }
 
 /// Returns true if an entry completes an item without products although it could have some.
@@ -132,23 +132,12 @@ fn is_empty(event: &Event, state: &RunState) -> bool {
     matches!(event, Event::ItemReconciled(e) if state.ended_with_nothing(e))
 }
 
-/// Returns the reason for a result or retry; for a done item, the first line of the worker's
-/// summary.
-fn reason_of(event: &Event) -> String {
-    let reason = match event {
-        Event::ItemReconciled(e) => {
-            let claimed = e.summary().filter(|_| e.status == Outcome::Done);
-            e.reason.as_deref().or_else(|| claimed.and_then(|reason| reason.lines().next()))
-        }
-        Event::ItemRetried(e) | Event::ItemRequeued(e) => e.detail.as_deref(),
-        Event::ItemSkipped(e) | Event::ItemCancelled(e) => Some(e.reason.as_str()),
-        Event::RunClosed(e) | Event::RunCancelled(e) => Some(e.reason.as_str()),
-        _ => None,
-    };
-    reason.map(|reason| format!(": {reason}")).unwrap_or_default()
+/// Returns what people read of an event after its subject line.
+fn details_of(event: &Event) -> String {
+    event.details().map(|details| format!(": {details}")).unwrap_or_default()
 }
 
-/// Returns what an entry of a shared run says about drivers and keys; empty for others.
+/// Returns what an entry of a shared run says about drivers; empty for others.
 fn shared(event: &Event) -> String {
     match event {
         Event::ItemFired(e) => Holder::from_fired(e).map(|holder| format!(", by {holder}")).unwrap_or_default(),
@@ -156,8 +145,6 @@ fn shared(event: &Event) -> String {
             let (heartbeat, lost) = (table::duration(e.heartbeat), table::duration(e.lost_after));
             format!(": a sign of life every {heartbeat}, a driver is lost after {lost} without")
         }
-        Event::RunAdmitted(e) => format!(": the key {} has the role {}", e.key, e.role),
-        Event::RunDismissed(e) => format!(": the key {} has no role any more", e.key),
         _ => String::new(),
     }
 }

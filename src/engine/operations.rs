@@ -143,10 +143,10 @@ impl Repository {
     /// Prepares to drive a run through a remote.
     fn joining(&self, open: &mut OpenRun, tip: Tip) -> Result<Joining<'_>, AnyError> {
         let identity = Identity::new(&self.environment.variables);
-        let times = RunShared {
-            heartbeat: u64::try_from(self.config.heartbeat.as_millis()).unwrap_or(u64::MAX),
-            lost_after: u64::try_from(self.config.lost_after.as_millis()).unwrap_or(u64::MAX),
-        };
+        let times = RunShared::new(
+            u64::try_from(self.config.heartbeat.as_millis()).unwrap_or(u64::MAX),
+            u64::try_from(self.config.lost_after.as_millis()).unwrap_or(u64::MAX),
+        );
         if open.state.shared.is_none() && !times.is_sound() {
             return Err(Error::Times.into());
         }

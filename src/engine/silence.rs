@@ -75,7 +75,7 @@ impl Silence {
 mod tests {
     use super::*;
 
-    const TIMES: RunShared = RunShared { heartbeat: 1000, lost_after: 4000 };
+    const TIMES: RunShared = RunShared::new(1000, 4000);
 
     fn oid(n: u8) -> Oid {
         format!("{n:02x}").repeat(20).parse().expect("it is an object name")

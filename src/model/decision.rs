@@ -64,6 +64,11 @@ pub struct ItemDecided {
 }
 
 impl ItemDecided {
+    /// Returns the decision of a key that signs the entry itself.
+    pub fn new(item: ItemId, decision: Decision, status: Outcome, about: About, by: String) -> Self {
+        Self { item, attempt: 0, decision, status, about, by, message: None, said: None }
+    }
+
     /// Returns true for a negative vote, which leaves the item done.
     pub fn is_red(&self) -> bool {
         self.status == Outcome::Done && !self.decision.is_approved()
@@ -99,6 +104,11 @@ pub struct LogDecided {
 }
 
 impl LogDecided {
+    /// Returns a decision without a message, which is dated by its entry.
+    pub fn new(log: String, first: Digest, item: ItemId, decision: Decision, about: About) -> Self {
+        Self { log, first, item, decision, about, message: None, made: None }
+    }
+
     /// Returns the bytes in the log's tree.
     pub fn canonical(&self) -> Vec<u8> {
         format::canonical(self)

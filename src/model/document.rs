@@ -40,6 +40,14 @@ pub struct DocumentWritten {
     pub said: Option<String>,
 }
 
+impl DocumentWritten {
+    /// Returns a revision without a schema and a predecessor, whose key signs the entry itself.
+    pub fn new(name: FilePath, revision: u64, product: Product, author: String) -> Self {
+        let Product { sha256, oid, size } = product;
+        Self { name, revision, schema: None, sha256, oid, size, previous: None, author, said: None }
+    }
+}
+
 /// The fields of `log.written`: a revision for a run that another key drives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -69,6 +77,12 @@ pub struct LogWritten {
 }
 
 impl LogWritten {
+    /// Returns a revision without a schema and a predecessor, which is dated by its entry.
+    pub fn new(log: String, first: Digest, name: FilePath, product: Product) -> Self {
+        let Product { sha256, oid, size } = product;
+        Self { log, first, name, schema: None, sha256, oid, size, previous: None, made: None }
+    }
+
     /// Returns true if an entry of the run beginning with `first` records exactly this.
     pub fn is_recorded_by(&self, first: Digest, e: &DocumentWritten) -> bool {
         let follows = self.previous.is_none() || self.previous == e.previous;

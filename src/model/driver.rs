@@ -98,6 +98,11 @@ pub struct RunShared {
 }
 
 impl RunShared {
+    /// Returns the times of a shared run, in milliseconds.
+    pub const fn new(heartbeat: u64, lost_after: u64) -> Self {
+        Self { heartbeat, lost_after }
+    }
+
     /// Returns true if the times are long enough to tell a lost driver from a slow one, and short
     /// enough that a lost one is noticed.
     pub fn is_sound(&self) -> bool {

@@ -1,8 +1,11 @@
-//! The end of an attempt that another may follow.
+//! The ends of attempts that others may follow, of items that no attempt ends, and of runs.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::claims::{Claims, says_nothing};
+use super::digest::Digest;
 use super::driver::{Because, DriverId};
 use super::name::ItemId;
 use super::outcome::{Exit, Transcript};
@@ -75,6 +78,11 @@ impl ItemEnded {
             because: None,
         }
     }
+
+    /// Returns what people read of it.
+    pub(super) fn details(&self) -> Option<String> {
+        self.detail.clone()
+    }
 }
 
 /// The reason for another attempt.
@@ -89,4 +97,66 @@ pub enum Again {
     Operator,
     /// The driver was lost, and its attempt taken from it.
     Lost,
+}
+
+/// The fields of `item.skipped` and `item.cancelled`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ItemDropped {
+    /// The item.
+    pub item: ItemId,
+    /// The latest attempt, which this ends if it was running; 0 if there was none.
+    pub attempt: u32,
+    /// The reason.
+    pub reason: String,
+}
+
+impl ItemDropped {
+    /// Returns the end of an item without an attempt.
+    pub fn new(item: ItemId, attempt: u32, reason: impl Into<String>) -> Self {
+        Self { item, attempt, reason: reason.into() }
+    }
+
+    /// Returns what people read of it.
+    pub(super) fn details(&self) -> String {
+        self.reason.clone()
+    }
+}
+
+/// The fields of `run.closed` and `run.cancelled`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RunEnded {
+    /// The reason.
+    pub reason: String,
+}
+
+impl RunEnded {
+    /// Returns the end of a run.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into() }
+    }
+
+    /// Returns what people read of it.
+    pub(super) fn details(&self) -> String {
+        self.reason.clone()
+    }
+}
+
+/// The fields of `run.sealed`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RunSealed {
+    /// The RFC 6962 tree hash of the leaf hashes of all previous entries.
+    pub root: Digest,
+    /// The rules that stopped before the run was done, with reasons.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stopped: BTreeMap<ItemId, String>,
+}
+
+impl RunSealed {
+    /// Returns the seal of a run in which no rule stopped.
+    pub fn new(root: Digest) -> Self {
+        Self { root, stopped: BTreeMap::new() }
+    }
 }

@@ -11,7 +11,7 @@ use super::decision::{ItemDecided, LogDecided};
 use super::digest::{Digest, Oid};
 use super::document::{DocumentWritten, LogWritten};
 use super::driver::{DriverId, RunShared};
-pub use super::ended::{Again, ItemEnded};
+pub use super::ended::{Again, ItemDropped, ItemEnded, RunEnded, RunSealed};
 use super::entry::Error;
 use super::extension::{Cause, RunConcluded, RunExtended};
 use super::illegal::Illegal;
@@ -102,37 +102,6 @@ impl Product {
 #[derive(Debug, thiserror::Error)]
 #[error("the bytes cannot be named by this repository's hash function; a repository of --object-format=sha256 can")]
 pub struct Unnamed(#[source] pub Box<dyn std::error::Error + Send + Sync>);
-
-/// The fields of `item.skipped` and `item.cancelled`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ItemDropped {
-    /// The item.
-    pub item: ItemId,
-    /// The latest attempt, which this ends if it was running; 0 if there was none.
-    pub attempt: u32,
-    /// The reason.
-    pub reason: String,
-}
-
-/// The fields of `run.closed` and `run.cancelled`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct RunEnded {
-    /// The reason.
-    pub reason: String,
-}
-
-/// The fields of `run.sealed`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct RunSealed {
-    /// The RFC 6962 tree hash of the leaf hashes of all previous entries.
-    pub root: Digest,
-    /// The rules that stopped before the run was done, with reasons.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub stopped: BTreeMap<ItemId, String>,
-}
 
 /// Defines the events by a table: the kind, the fields, the roles of which one is required, and the
 /// function that applies the event to the state of a run. Without roles, any key of the run may
@@ -315,6 +284,19 @@ impl Event {
             Event::ItemRetried(_) | Event::ItemRequeued(_) => Some("pending"),
             Event::ItemSkipped(_) => Some("skipped"),
             Event::ItemCancelled(_) => Some("cancelled"),
+            _ => None,
+        }
+    }
+
+    /// Returns what people read of the event after its subject line, such as a reason.
+    pub fn details(&self) -> Option<String> {
+        match self {
+            Event::ItemReconciled(e) => e.details().map(str::to_owned),
+            Event::ItemRetried(e) | Event::ItemRequeued(e) => e.details(),
+            Event::ItemSkipped(e) | Event::ItemCancelled(e) => Some(e.details()),
+            Event::RunClosed(e) | Event::RunCancelled(e) => Some(e.details()),
+            Event::RunAdmitted(e) => Some(e.details()),
+            Event::RunDismissed(e) => Some(e.details()),
             _ => None,
         }
     }

@@ -60,6 +60,13 @@ pub struct RunConcluded {
     pub detail: Option<String>,
 }
 
+impl RunConcluded {
+    /// Returns the conclusion of a rule that could act.
+    pub fn new(rule: ItemId, outcome: impl Into<String>) -> Self {
+        Self { rule, outcome: outcome.into(), detail: None }
+    }
+}
+
 /// The origin of added items.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -176,7 +176,7 @@ pub fn judge<E>(
 fn act(state: &RunState, rule: &Rule, documents: &BTreeMap<FilePath, Seen>) -> Option<Act> {
     let conclude = |outcome: &str, detail| {
         let (rule, outcome) = (rule.id().clone(), outcome.to_owned());
-        Act::Conclude(RunConcluded { rule, outcome, detail })
+        Act::Conclude(RunConcluded { detail, ..RunConcluded::new(rule, outcome) })
     };
     match &rule.then {
         Then::One(_) => rule.item(documents).map(|item| Act::Create(vec![item])),

@@ -27,9 +27,14 @@ pub struct LogRecorded {
 }
 
 impl LogRecorded {
+    /// Returns the statement that a chain has an entry, which is not the seal of a run.
+    pub fn new(log: String, first: Digest, last_seq: u64, last: Digest) -> Self {
+        Self { log, first, last_seq, last, root: None }
+    }
+
     /// Returns the statement that a chain begins with an entry.
     pub fn begin(log: String, first: Digest) -> Self {
-        Self { log, first, last_seq: 0, last: first, root: None }
+        Self::new(log, first, 0, first)
     }
 
     /// Returns true if a log may state this after its last statement about the same run or thread.
@@ -86,7 +91,7 @@ impl Indexed {
     /// Returns the statement about a run, in the log of this key.
     pub fn about_run(self, log: String) -> Option<LogRecorded> {
         let Self { first, last_seq, last, root } = self;
-        first.map(|first| LogRecorded { log, first, last_seq, last, root })
+        first.map(|first| LogRecorded { root, ..LogRecorded::new(log, first, last_seq, last) })
     }
 
     /// Returns true if a log with this statement needs no other statement about the chain.

@@ -197,6 +197,12 @@ impl ItemReconciled {
         }
     }
 
+    /// Returns what people read of it: the reason, or the first line of the summary of a done item.
+    pub(super) fn details(&self) -> Option<&str> {
+        let claimed = self.summary().filter(|_| self.status == Outcome::Done);
+        self.reason.as_deref().or_else(|| claimed.and_then(|summary| summary.lines().next()))
+    }
+
     /// Returns the worker's own account of its work.
     pub fn summary(&self) -> Option<&str> {
         self.claims.as_ref()?.summary.as_deref()

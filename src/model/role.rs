@@ -63,6 +63,16 @@ pub struct RunAdmitted {
 }
 
 impl RunAdmitted {
+    /// Returns the admission of a key to a role other than `seal`.
+    pub fn new(key: String, role: Role) -> Self {
+        Self { key, role, first: None }
+    }
+
+    /// Returns what people read of it.
+    pub(super) fn details(&self) -> String {
+        format!("the key {} has the role {}", self.key, self.role)
+    }
+
     /// Returns true if entry 0 is named exactly for the role `seal`.
     pub(super) fn is_bound(&self) -> bool {
         self.first.is_some() == (self.role == Role::Seal)
@@ -76,6 +86,18 @@ pub struct RunDismissed {
     /// The fingerprint of the key.
     #[serde(deserialize_with = "fingerprint")]
     pub key: String,
+}
+
+impl RunDismissed {
+    /// Returns the dismissal of a key.
+    pub fn new(key: String) -> Self {
+        Self { key }
+    }
+
+    /// Returns what people read of it.
+    pub(super) fn details(&self) -> String {
+        format!("the key {} has no role any more", self.key)
+    }
 }
 
 /// The authorized keys at a point of a chain, with roles.

@@ -8,6 +8,7 @@ use super::continued::Continues;
 use super::digest::Oid;
 use super::elsewhere::Import;
 use super::event::Product;
+use super::format;
 use super::log_name::is_fingerprint;
 use super::name::FilePath;
 use super::plan::Need;
@@ -47,6 +48,23 @@ pub struct RunSubmitted {
 }
 
 impl RunSubmitted {
+    /// Returns entry 0 of a run with a plan alone, on the default queue.
+    pub fn new(plan: Product, base: Oid, roles: BTreeMap<String, BTreeSet<Role>>) -> Self {
+        Self {
+            plan,
+            artifacts: BTreeMap::new(),
+            rules: None,
+            pipelines: BTreeMap::new(),
+            imports: BTreeMap::new(),
+            continues: None,
+            base,
+            queue: "default".to_owned(),
+            pattern: "dag".to_owned(),
+            roles,
+            tool: format::TOOL.to_owned(),
+        }
+    }
+
     /// Returns the sealed product for a need from outside the run.
     pub fn import(&self, need: &Need) -> Option<&Import> {
         self.imports.get(&need.import()?)

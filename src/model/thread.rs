@@ -246,6 +246,13 @@ pub struct ThreadResumed {
     pub accepted_packet: Option<Unclean>,
 }
 
+impl ThreadResumed {
+    /// Returns the resumption of a checkpoint without a packet.
+    pub fn new(checkpoint: CheckpointId) -> Self {
+        Self { checkpoint, resume_token: None, accepted_packet: None }
+    }
+}
+
 /// A checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {

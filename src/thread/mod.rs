@@ -205,7 +205,7 @@ fn publish(writer: &Writer, thread: &ThreadId, first: Option<Digest>, appended: 
     let (_, links) = appended.publish()?;
     let link = links.into_iter().next().expect("one draft makes one entry");
     let (log, first) = (writer.signer.fingerprint(), first.unwrap_or(link.hash));
-    let recorded = LogRecorded { log, first, last_seq: link.entry.seq, last: link.hash, root: None };
+    let recorded = LogRecorded::new(log, first, link.entry.seq, link.hash);
     log::ensure(writer, &thread.clone().into(), &recorded)?;
     Ok(link)
 }

@@ -77,9 +77,9 @@ fn resume_once(
     let plan =
         quarantine.as_ref().map(|quarantine| Plan::new(&writer.store, quarantine, latest.content())).transpose()?;
     open.append(Event::ThreadResumed(ThreadResumed {
-        checkpoint: latest.id.clone(),
         resume_token: passed.token,
         accepted_packet: passed.accepted,
+        ..ThreadResumed::new(latest.id.clone())
     }))?;
     let behind = plan.map_or(Ok(Vec::new()), |plan| plan.apply())?;
     Ok((latest, behind))

@@ -113,18 +113,11 @@ impl<'a> ChainBuilder<'a> {
     pub(crate) fn submit(forge: &'a Forge, plan: &str) -> Self {
         let parsed = git_handoff::plan::parse(plan.as_bytes()).unwrap();
         let spec = b"# Spec\n";
+        let plan_bytes = store_product(forge, plan.as_bytes());
         let submitted = RunSubmitted {
-            plan: store_product(forge, plan.as_bytes()),
             artifacts: parsed.artifacts.keys().map(|path| (path.clone(), store_product(forge, spec))).collect(),
-            rules: None,
-            pipelines: BTreeMap::new(),
-            continues: None,
-            base: forge.base,
             queue: parsed.queue.clone(),
-            pattern: "dag".to_owned(),
-            roles: every_role([forge.signer.fingerprint()]),
-            imports: BTreeMap::new(),
-            tool: format::TOOL.to_owned(),
+            ..RunSubmitted::new(plan_bytes, forge.base, every_role([forge.signer.fingerprint()]))
         };
         let state = RunState::new(submitted.clone(), &parsed).with_rules(parsed.rules.clone());
         let first = draft(&parsed.id, Event::RunSubmitted(submitted));
@@ -232,17 +225,10 @@ impl<'a> ChainBuilder<'a> {
     pub(crate) fn document_with(&mut self, name: &str, bytes: &[u8], bend: impl FnOnce(&mut DocumentWritten)) {
         let name = path(name);
         let latest = self.state.documents.latest(&name);
-        let mut event = DocumentWritten {
-            revision: latest.map_or(1, |latest| latest.number + 1),
-            schema: None,
-            sha256: Digest::compute(bytes),
-            oid: self.forge.store.write_blob(bytes).unwrap(),
-            size: bytes.len() as u64,
-            previous: latest.map(|latest| latest.product.sha256),
-            author: "human:ada".to_owned(),
-            said: None,
-            name,
-        };
+        let (revision, product) = (latest.map_or(1, |latest| latest.number + 1), store_product(self.forge, bytes));
+        let previous = latest.map(|latest| latest.product.sha256);
+        let mut event =
+            DocumentWritten { previous, ..DocumentWritten::new(name, revision, product, "human:ada".to_owned()) };
         bend(&mut event);
         self.add(Event::DocumentWritten(event));
     }
@@ -293,7 +279,7 @@ impl<'a> ChainBuilder<'a> {
     pub(crate) fn skip(&mut self, item: &str) {
         let id = ItemId::parse(item).unwrap();
         let attempt = self.state.items[self.state.graph.position(&id).unwrap()].attempts;
-        self.add(Event::ItemSkipped(ItemDropped { item: id, attempt, reason: "edit-a failed".to_owned() }));
+        self.add(Event::ItemSkipped(ItemDropped::new(id, attempt, "edit-a failed")));
     }
 
     pub(crate) fn requeue(&mut self, item: &str, reason: Again) {
@@ -314,13 +300,13 @@ impl<'a> ChainBuilder<'a> {
     }
 
     pub(crate) fn close(&mut self) {
-        self.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }));
+        self.add(Event::RunClosed(RunEnded::new("enough")));
     }
 
     pub(crate) fn seal(&mut self) {
         let read = |_: &FilePath, revision: &Revision| self.forge.store.read_blob(revision.product.oid);
         let stopped = judge::stopped(&self.state, read).unwrap_or_default();
-        self.add(Event::RunSealed(RunSealed { root: Digest::compute(b""), stopped }));
+        self.add(Event::RunSealed(RunSealed { stopped, ..RunSealed::new(Digest::compute(b"")) }));
     }
 
     /// Signs the latest entry with another key.

@@ -96,7 +96,7 @@ impl Forge {
         let last = chain.links.last().unwrap();
         if let Event::RunSealed(seal) = &last.entry.event {
             let (last_seq, last, root) = (last.entry.seq, last.hash, Some(seal.root));
-            let mut sealed = LogRecorded { log, first, last_seq, last, root };
+            let mut sealed = LogRecorded { root, ..LogRecorded::new(log, first, last_seq, last) };
             bend(&mut sealed);
             recorded.push(sealed);
         }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use git_handoff::git::refs;
 use git_handoff::git::store::{Batch, Edit, Store, object_oid};
+use git_handoff::model::digest::Digest;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::entry::{DocumentWritten, Event, Product};
 use git_handoff::model::name::{FilePath, RunId};
@@ -106,17 +107,8 @@ fn between_write_and_swap(repo: &TestRepo, meanwhile: impl FnOnce(&TestRepo)) {
     let mut batch = writer.store.batch();
     let oid = batch.write_blob(b"text").unwrap();
     let guard = batch.keep().unwrap();
-    let written = DocumentWritten {
-        name: FilePath::parse("notes").unwrap(),
-        revision: 1,
-        schema: None,
-        sha256: git_handoff::model::digest::Digest::compute(b"text"),
-        oid,
-        size: 4,
-        previous: None,
-        author: "human:ada".to_owned(),
-        said: None,
-    };
+    let product = Product { sha256: Digest::compute(b"text"), oid, size: 4 };
+    let written = DocumentWritten::new(FilePath::parse("notes").unwrap(), 1, product, "human:ada".to_owned());
     // The swap waits, because a young lock is in use.
     let lock = repo.env.repo().join(".git/refs/handoff/runs/r.lock");
     fs::write(&lock, "").unwrap();
@@ -230,7 +222,7 @@ fn large_files_pass_through() {
     let mut batch = store.batch();
     let Product { oid, sha256: digest, size } = batch.write_file(&mut fs::File::open(&path).unwrap()).unwrap();
     let again = batch.write_file(&mut fs::File::open(&path).unwrap()).unwrap().oid;
-    assert_eq!((again, digest), (oid, git_handoff::model::digest::Digest::compute(&bytes)));
+    assert_eq!((again, digest), (oid, Digest::compute(&bytes)));
     let small = batch.write_blob(b"after it").unwrap();
     let guard = batch.keep().unwrap();
     assert_eq!(size, bytes.len() as u64);

@@ -43,8 +43,8 @@ fn unpublished_entries_have_no_effect() {
     repo.submit("r", &[item("a", "true"), after("b", &["a"], "true")]);
     let writer = writer(&repo);
     let run = RunId::parse("r").unwrap();
-    let dropped = |id| ItemDropped { item: item_id(id), attempt: 0, reason: "because".into() };
-    let ended = RunEnded { reason: "because".into() };
+    let dropped = |id| ItemDropped::new(item_id(id), 0, "because");
+    let ended = RunEnded::new("because");
     let events = [
         Event::ItemFired(ItemFired::new(item_id("a"), 1, writer.store.compute_product(b"").unwrap(), [].into())),
         Event::ItemReconciled(ItemReconciled::new(item_id("a"), 1, Outcome::Done)),
@@ -53,7 +53,7 @@ fn unpublished_entries_have_no_effect() {
         Event::ItemSkipped(dropped("b")),
         Event::RunClosed(ended.clone()),
         Event::RunCancelled(ended),
-        Event::RunSealed(RunSealed { root: Digest::compute(b""), stopped: [].into() }),
+        Event::RunSealed(RunSealed::new(Digest::compute(b""))),
     ];
     let before = repo.refs();
     for event in events {

@@ -16,7 +16,7 @@ fn driver(digit: u8) -> DriverId {
 }
 
 fn shared(heartbeat: u64, lost_after: u64) -> Event {
-    Event::RunShared(RunShared { heartbeat, lost_after })
+    Event::RunShared(RunShared::new(heartbeat, lost_after))
 }
 
 fn fired_by(at: usize, by: Option<DriverId>) -> Event {
@@ -116,7 +116,7 @@ fn a_lost_attempt_counts_like_a_crash_and_frees_its_place() {
 /// A run of Ada's in which Bob, who works, dispatched an attempt with a driver of his.
 fn held_by_bob() -> RunState {
     let mut state = submitted(&[(vec![], vec![]), (vec![], vec![])]);
-    let admitted = RunAdmitted { key: BOB.to_owned(), role: Role::Work, first: None };
+    let admitted = RunAdmitted::new(BOB.to_owned(), Role::Work);
     for event in [Event::RunAdmitted(admitted), shared(1000, 4000)] {
         state.apply_signed(&event, Some(ADA)).unwrap();
     }
@@ -149,7 +149,7 @@ fn only_the_key_of_the_dispatch_ends_an_attempt_in_the_name_of_its_driver() {
     let false_word = "which takes an attempt as that of a dismissed key, and the key that dispatched it has a role";
     assert_eq!(why(ADA, &as_dismissed).as_deref(), Some(false_word));
     let mut later = state.clone();
-    later.apply_signed(&Event::RunDismissed(RunDismissed { key: BOB.to_owned() }), Some(ADA)).unwrap();
+    later.apply_signed(&Event::RunDismissed(RunDismissed::new(BOB.to_owned())), Some(ADA)).unwrap();
     assert_eq!(later.keys.refuse(ADA, &as_dismissed), None, "the key has no role any more");
     let mut state = state;
     state.apply_signed(&takeover, Some(ADA)).unwrap();
@@ -160,8 +160,8 @@ fn only_the_key_of_the_dispatch_ends_an_attempt_in_the_name_of_its_driver() {
 #[test]
 fn only_a_key_that_came_later_and_does_not_seal_can_be_dismissed() {
     let mut state = held_by_bob();
-    let dismissed = |key: &str| Event::RunDismissed(RunDismissed { key: key.to_owned() });
-    let admitted = |key: &str, role| Event::RunAdmitted(RunAdmitted { key: key.to_owned(), role, first: None });
+    let dismissed = |key: &str| Event::RunDismissed(RunDismissed::new(key.to_owned()));
+    let admitted = |key: &str, role| Event::RunAdmitted(RunAdmitted::new(key.to_owned(), role));
     assert!(state.apply(&dismissed(ADA)).is_err(), "entry 0 names it");
     assert!(state.apply(&dismissed("SHA256:z")).is_err(), "it has no role");
     state.apply(&admitted("SHA256:z", Role::Work)).unwrap();

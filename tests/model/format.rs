@@ -21,19 +21,10 @@ fn stands(block: &str) {
 const PLAN: &str = r#"{"id":"nightly","items":[{"id":"a","executor":"command","inputs":{"command":["true"]}}]}"#;
 
 fn submitted() -> RunSubmitted {
-    RunSubmitted {
-        plan: Product::from_bytes(PLAN.as_bytes(), gix::hash::Kind::Sha1).unwrap(),
-        artifacts: std::collections::BTreeMap::new(),
-        rules: None,
-        pipelines: std::collections::BTreeMap::new(),
-        continues: None,
-        base: "4be1f2a04be1f2a04be1f2a04be1f2a04be1f2a0".parse().unwrap(),
-        queue: "default".to_owned(),
-        pattern: "dag".to_owned(),
-        roles: every_role(["SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8".to_owned()]),
-        imports: std::collections::BTreeMap::new(),
-        tool: "git-handoff 0.1.0".to_owned(),
-    }
+    let plan = Product::from_bytes(PLAN.as_bytes(), gix::hash::Kind::Sha1).unwrap();
+    let base = "4be1f2a04be1f2a04be1f2a04be1f2a04be1f2a0".parse().unwrap();
+    let roles = every_role(["SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8".to_owned()]);
+    RunSubmitted { tool: "git-handoff 0.1.0".to_owned(), ..RunSubmitted::new(plan, base, roles) }
 }
 
 fn entry(seq: u64, prev: Option<Digest>, event: Event) -> Entry {
@@ -57,7 +48,7 @@ fn the_worked_entry_is_what_the_code_makes() {
     let tree: Oid = "4b825dc642cb6eb9a060e54bf8d69288fbee4904".parse().unwrap();
     stands(&String::from_utf8(codec::payload(&first, tree, &[])).unwrap());
     let root = merkle::root([first.hash()]);
-    let seal = RunSealed { root, stopped: [].into() };
+    let seal = RunSealed::new(root);
     let second = entry(1, Some(first.hash()), Event::RunSealed(seal));
     stands(std::str::from_utf8(&second.canonical()).unwrap());
     stands(&second.hash().to_string());

@@ -43,17 +43,9 @@ fn states() -> Vec<(&'static str, RunState)> {
 }
 
 fn written(name: &str, revision: u64, previous: Option<&[u8]>) -> Event {
-    Event::DocumentWritten(DocumentWritten {
-        name: FilePath::parse(name).unwrap(),
-        revision,
-        schema: None,
-        sha256: Digest::compute(b"one"),
-        oid: base(),
-        size: 3,
-        previous: previous.map(Digest::compute),
-        author: "human:ada".into(),
-        said: None,
-    })
+    let product = Product { sha256: Digest::compute(b"one"), oid: base(), size: 3 };
+    let first = DocumentWritten::new(FilePath::parse(name).unwrap(), revision, product, "human:ada".into());
+    Event::DocumentWritten(DocumentWritten { previous: previous.map(Digest::compute), ..first })
 }
 
 fn handed_over_unasked() -> Event {
@@ -77,24 +69,21 @@ fn of_documents() -> Vec<(&'static str, Event)> {
 }
 
 fn decided(at: usize) -> Event {
-    Event::ItemDecided(ItemDecided {
-        item: name(at),
-        attempt: 0,
-        decision: Decision::Approved,
-        status: Outcome::Done,
-        about: BTreeMap::new(),
-        by: "SHA256:x".to_owned(),
-        message: None,
-        said: None,
-    })
+    Event::ItemDecided(ItemDecided::new(
+        name(at),
+        Decision::Approved,
+        Outcome::Done,
+        BTreeMap::new(),
+        "SHA256:x".to_owned(),
+    ))
 }
 
 fn closed() -> Event {
-    Event::RunClosed(RunEnded { reason: "closed".into() })
+    Event::RunClosed(RunEnded::new("closed"))
 }
 
 fn sealed() -> Event {
-    Event::RunSealed(RunSealed { root: Digest::compute(b"root"), stopped: [].into() })
+    Event::RunSealed(RunSealed::new(Digest::compute(b"root")))
 }
 
 fn failed_with_products() -> Event {
@@ -217,21 +206,18 @@ fn every_kind_of_entry_is_refused_where_it_does_not_belong_and_changes_nothing()
         ("i0 #0 cancelled", Event::ItemCancelled(dropped(0, 0))),
         ("i0 #1 cancelled", Event::ItemCancelled(dropped(0, 1))),
         ("closed", closed()),
-        ("cancelled", Event::RunCancelled(RunEnded { reason: "cancelled".into() })),
+        ("cancelled", Event::RunCancelled(RunEnded::new("cancelled"))),
         ("sealed", sealed()),
         ("submitted", Event::RunSubmitted(submitted)),
         (
             "extended by nothing that is said",
             Event::RunExtended(RunExtended::new(Cause::Actor, &[], gix::hash::Kind::Sha1).unwrap()),
         ),
-        (
-            "concluded by a rule that there is not",
-            Event::RunConcluded(RunConcluded { rule: name(0), outcome: "so".into(), detail: None }),
-        ),
+        ("concluded by a rule that there is not", Event::RunConcluded(RunConcluded::new(name(0), "so"))),
         ("i0 approved, which is for a command", decided(0)),
-        ("admitted, who may do it", Event::RunAdmitted(RunAdmitted { key: log(), role: Role::Work, first: None })),
-        ("dismissed, who has no role", Event::RunDismissed(RunDismissed { key: "SHA256:y".to_owned() })),
-        ("shared", Event::RunShared(RunShared { heartbeat: 1000, lost_after: 4000 })),
+        ("admitted, who may do it", Event::RunAdmitted(RunAdmitted::new(log(), Role::Work))),
+        ("dismissed, who has no role", Event::RunDismissed(RunDismissed::new("SHA256:y".to_owned()))),
+        ("shared", Event::RunShared(RunShared::new(1000, 4000))),
         ("log: recorded", Event::LogRecorded(LogRecorded::begin(log(), Digest::compute(b"")))),
     ];
     events.extend(of_documents());

@@ -15,7 +15,7 @@ fn thread() -> Subject {
 fn at(first: &str, last_seq: u64, root: Option<&str>) -> LogRecorded {
     let hash = |text: &str| Digest::compute(text.as_bytes());
     let last = if last_seq == 0 { hash(first) } else { hash(&format!("{first}{last_seq}")) };
-    LogRecorded { log: "SHA256:x".to_owned(), first: hash(first), last_seq, last, root: root.map(hash) }
+    LogRecorded { root: root.map(hash), ..LogRecorded::new("SHA256:x".to_owned(), hash(first), last_seq, last) }
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn item(text: &str) -> ItemId {
 /// A run in which `build` is done, and to which `bob` was admitted.
 pub(crate) fn begun<'a>(forge: &'a Forge, bob: &Signer, role: Role) -> ChainBuilder<'a> {
     let mut chain_builder = ChainBuilder::submit(forge, PLAN);
-    chain_builder.add(Event::RunAdmitted(RunAdmitted { key: bob.fingerprint(), role, first: None }));
+    chain_builder.add(Event::RunAdmitted(RunAdmitted::new(bob.fingerprint(), role)));
     chain_builder.fire("build");
     chain_builder.done("build", &[("outputs/report", b"fine\n")]);
     chain_builder
@@ -34,16 +34,13 @@ pub(crate) fn begun<'a>(forge: &'a Forge, bob: &Signer, role: Role) -> ChainBuil
 
 pub(crate) fn decided(chain_builder: &ChainBuilder<'_>, by: &Signer) -> ItemDecided {
     let at = chain_builder.state.graph.position(&item("sign-off")).unwrap();
-    ItemDecided {
-        item: item("sign-off"),
-        attempt: 0,
-        decision: Decision::Approved,
-        status: Outcome::Done,
-        about: chain_builder.state.decided_about(at),
-        by: by.fingerprint(),
-        message: None,
-        said: None,
-    }
+    ItemDecided::new(
+        item("sign-off"),
+        Decision::Approved,
+        Outcome::Done,
+        chain_builder.state.decided_about(at),
+        by.fingerprint(),
+    )
 }
 
 /// Writes a decision into the log of a key, for an entry to record, and returns the statement.
@@ -65,7 +62,7 @@ pub(crate) fn write_statement_at(
     made: Option<Moment>,
 ) -> String {
     let ItemDecided { item, decision, about, message, .. } = e.clone();
-    let event = LogDecided { log: by.fingerprint(), first, item, decision, about, message, made };
+    let event = LogDecided { message, made, ..LogDecided::new(by.fingerprint(), first, item, decision, about) };
     let head = chain::tip(&forge.store, &format::log_ref(&by.fingerprint())).unwrap();
     let run: git_handoff::model::name::RunId = "handoff-dag-1".parse().unwrap();
     let blob = forge.store.write_blob(&event.canonical()).unwrap();
@@ -212,7 +209,7 @@ fn a_key_does_what_its_role_is_and_no_more() {
         }),
         (Role::Document, |chain_builder, _| chain_builder.document("notes", None, b"text")),
         (Role::Own, |chain_builder, bob| {
-            chain_builder.add(Event::RunAdmitted(RunAdmitted { key: bob.fingerprint(), role: Role::Own, first: None }));
+            chain_builder.add(Event::RunAdmitted(RunAdmitted::new(bob.fingerprint(), Role::Own)));
         }),
         (Role::Work, |chain_builder, _| chain_builder.fail("sign-off")),
     ];
@@ -252,7 +249,7 @@ fn admission_needs_an_owner() {
     let forge = Forge::new();
     let (bob, eve) = (key(forge.path(), 2), key(forge.path(), 3));
     let mut chain_builder = begun(&forge, &bob, Role::Approve);
-    chain_builder.add(Event::RunAdmitted(RunAdmitted { key: eve.fingerprint(), role: Role::Approve, first: None }));
+    chain_builder.add(Event::RunAdmitted(RunAdmitted::new(eve.fingerprint(), Role::Approve)));
     chain_builder.by(&bob);
     let event = decided(&chain_builder, &eve);
     chain_builder.add(Event::ItemDecided(event));

@@ -7,7 +7,7 @@ use git_handoff::git::store::{Edit, Store};
 use git_handoff::ledger::chain::{self, Draft, Writer};
 use git_handoff::model::decision::About;
 use git_handoff::model::digest::{Digest, Oid};
-use git_handoff::model::entry::{Decision, Event, LogDecided, LogWritten};
+use git_handoff::model::entry::{Decision, Event, LogDecided, LogWritten, Product};
 use git_handoff::model::format;
 use git_handoff::model::name::RunId;
 use git_handoff::model::plan::ProductKey;
@@ -59,28 +59,18 @@ impl<'a> Log<'a> {
         let item = "sign-off".parse().unwrap();
         let path = format::decided_path(&self.run, &item);
         let message = message.map(str::to_owned);
-        let event = LogDecided { log: self.key(), first: self.first, item, decision, about, message, made: None };
+        let event = LogDecided { message, ..LogDecided::new(self.key(), self.first, item, decision, about) };
         let blob = Edit::Bytes(event.canonical());
         self.say(Event::LogDecided(event), path, blob);
     }
 
     /// Says that a document is what has this name in git.
     fn write(&self, oid: Oid, bytes: &[u8]) {
-        let (name, size) = ("notes".parse().unwrap(), bytes.len() as u64);
+        let name = "notes".parse().unwrap();
         let path = format::written_path(&self.run, &name);
         let blob = Edit::Blob(self.writer.store.write_blob(bytes).unwrap());
-        let sha256 = Digest::compute(bytes);
-        let event = LogWritten {
-            log: self.key(),
-            first: self.first,
-            name,
-            schema: None,
-            sha256,
-            oid,
-            size,
-            previous: None,
-            made: None,
-        };
+        let product = Product { sha256: Digest::compute(bytes), oid, size: bytes.len() as u64 };
+        let event = LogWritten::new(self.key(), self.first, name, product);
         self.say(Event::LogWritten(event), path, blob);
     }
 

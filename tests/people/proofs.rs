@@ -164,11 +164,8 @@ fn a_statement_from_one_proof_is_of_no_use_in_another() {
     let mut event = decided(&run, &bob);
     event.said = Some(statement.as_str().unwrap().to_owned());
     let mut chain_builder = ChainBuilder::submit(&other, &super::forged::PLAN.replace("[\"true\"]", "[\"false\"]"));
-    chain_builder.add(Event::RunAdmitted(git_handoff::model::entry::RunAdmitted {
-        key: bob.fingerprint(),
-        role: Role::Approve,
-        first: None,
-    }));
+    chain_builder
+        .add(Event::RunAdmitted(git_handoff::model::entry::RunAdmitted::new(bob.fingerprint(), Role::Approve)));
     chain_builder.fire("build");
     chain_builder.done("build", &[("outputs/report", b"fine\n")]);
     chain_builder.add(Event::ItemDecided(event));

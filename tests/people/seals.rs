@@ -20,7 +20,7 @@ fn first(forge: &Forge) -> Digest {
 }
 
 pub(crate) fn admission(key: &Signer, role: Role, first: Option<Digest>) -> Event {
-    Event::RunAdmitted(RunAdmitted { key: key.fingerprint(), role, first })
+    Event::RunAdmitted(RunAdmitted { first, ..RunAdmitted::new(key.fingerprint(), role) })
 }
 
 /// A run that `bob` seals, after what `admit` adds.

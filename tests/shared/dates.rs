@@ -18,7 +18,7 @@ fn ahead(minutes: u64) -> Clock {
 }
 
 fn shared() -> Event {
-    Event::RunShared(RunShared { heartbeat: 200, lost_after: 2000 })
+    Event::RunShared(RunShared::new(200, 2000))
 }
 
 /// Replaces the times of a message by `<time>`.

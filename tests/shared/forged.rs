@@ -145,7 +145,7 @@ fn an_entry_with_a_wrong_tree_is_refused_and_its_key_can_be_dismissed() {
 fn a_clone_does_not_join_behind_an_entry_with_a_wrong_tree() {
     let hub = Hub::new(&plan(&[item("i0", &works("0"))]));
     hub.admit_b();
-    hub.append_with_wrong_tree(&[Event::RunShared(RunShared { heartbeat: 200, lost_after: 2000 })]);
+    hub.append_with_wrong_tree(&[Event::RunShared(RunShared::new(200, 2000))]);
     hub.clone("c", &[]);
     let (code, _, stderr) = hub.command("c", &["run", "r", "--via", "origin"]);
     assert_eq!(code, Some(1), "{stderr}");

@@ -74,7 +74,7 @@ impl Remote {
         let tip = self.oid(name);
         let before = chain::decode(&self.store, tip).unwrap();
         let event = match before.entry.event {
-            event if event.is_of_run() => Event::RunClosed(RunEnded { reason: "enough".to_owned() }),
+            event if event.is_of_run() => Event::RunClosed(RunEnded::new("enough")),
             event => event,
         };
         let (seq, prev) = (before.entry.seq + 1, Some(before.hash));
@@ -172,7 +172,7 @@ fn forgeries() -> Vec<Forgery<'static>> {
         next("with the right key: an entry of another kind of chain", By::Right, |next| {
             next.entry.event = match &next.entry.event {
                 Event::RunClosed(_) => Event::RunSubmitted(serde_json::from_str(SUBMITTED).unwrap()),
-                _ => Event::RunClosed(RunEnded { reason: String::new() }),
+                _ => Event::RunClosed(RunEnded::new("")),
             };
             next.entry.about = "another".parse::<git_handoff::model::name::RunId>().unwrap().into();
         }),

@@ -50,12 +50,8 @@ pub(crate) enum End {
 /// Tells the whole story.
 pub(crate) fn story(forge: &Forge, end: End) -> ChainBuilder<'_> {
     let mut run = ChainBuilder::submit(forge, PLAN);
-    run.add(Event::RunAdmitted(RunAdmitted {
-        key: key(forge.path(), 4).fingerprint(),
-        role: Role::Document,
-        first: None,
-    }));
-    run.add(Event::RunShared(RunShared { heartbeat: 1000, lost_after: 4000 }));
+    run.add(Event::RunAdmitted(RunAdmitted::new(key(forge.path(), 4).fingerprint(), Role::Document)));
+    run.add(Event::RunShared(RunShared::new(1000, 4000)));
     run.driver = Some(DriverId::from_random([0xd1; 16]));
     run.fire("make");
     run.requeue("make", Again::Failure);
@@ -66,14 +62,14 @@ pub(crate) fn story(forge: &Forge, end: End) -> ChainBuilder<'_> {
     run.fire("make");
     run.done("make", &[("patch", b"diff make\n"), ("outputs/we ird.bin", b"\0\x01\x02")]);
     let decided = ItemDecided {
-        item: ItemId::parse("sign-off").unwrap(),
-        attempt: 0,
-        decision: Decision::Approved,
-        status: Outcome::Done,
-        about: run.state.decided_about(run.state.graph.position(&ItemId::parse("sign-off").unwrap()).unwrap()),
-        by: forge.signer.fingerprint(),
         message: Some("as agreed".to_owned()),
-        said: None,
+        ..ItemDecided::new(
+            ItemId::parse("sign-off").unwrap(),
+            Decision::Approved,
+            Outcome::Done,
+            run.state.decided_about(run.state.graph.position(&ItemId::parse("sign-off").unwrap()).unwrap()),
+            forge.signer.fingerprint(),
+        )
     };
     run.add(Event::ItemDecided(decided));
     run.document("notes", Some("notes@1"), b"first\n");
@@ -88,15 +84,15 @@ pub(crate) fn story(forge: &Forge, end: End) -> ChainBuilder<'_> {
     run.fire("use");
     run.done("use", &[("outputs/report.md", b"fine\n")]);
     run.document("notes", Some("notes@2"), b"third\n");
-    run.add(Event::RunDismissed(RunDismissed { key: key(forge.path(), 4).fingerprint() }));
+    run.add(Event::RunDismissed(RunDismissed::new(key(forge.path(), 4).fingerprint())));
     run.fire("break");
     run.fail("break");
     run.skip("after");
-    let concluded = RunConcluded { rule: "broke".parse().unwrap(), outcome: "broken".to_owned(), detail: None };
+    let concluded = RunConcluded::new("broke".parse().unwrap(), "broken");
     run.add(Event::RunConcluded(concluded));
-    let dropped = ItemDropped { item: ItemId::parse("never").unwrap(), attempt: 0, reason: "no need".to_owned() };
+    let dropped = ItemDropped::new(ItemId::parse("never").unwrap(), 0, "no need");
     run.add(Event::ItemCancelled(dropped));
-    let ended = RunEnded { reason: "enough".to_owned() };
+    let ended = RunEnded::new("enough");
     run.add(if end == End::Closed { Event::RunClosed(ended) } else { Event::RunCancelled(ended) });
     run.seal();
     // Every field that an entry can have is there.

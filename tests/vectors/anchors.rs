@@ -123,7 +123,7 @@ fn with_another_log(forge: &Forge, first: Digest) -> String {
 /// Appends to the log of the key a statement about the run, with a file that nothing asks for.
 fn append(forge: &Forge, log: &str, first: Digest, last_seq: u64, last: Digest, root: Option<Digest>) {
     let head = chain::tip(&forge.store, &format::log_ref(log)).unwrap();
-    let event = Event::LogRecorded(LogRecorded { log: log.to_owned(), first, last_seq, last, root });
+    let event = Event::LogRecorded(LogRecorded { root, ..LogRecorded::new(log.to_owned(), first, last_seq, last) });
     let edits = vec![("zz/more".to_owned(), Edit::Blob(blob(forge, b"more\n")))];
     let draft = Draft { about: RunId::parse(RUN).unwrap().into(), event, bytes: Vec::new(), edits };
     let _ = forge.writer_with(&forge.signer).append(&head, vec![draft]).unwrap().publish().unwrap();

@@ -42,10 +42,10 @@ pub(super) const VECTORS: &[Vector] = &[
         let mut run = ChainBuilder::submit(forge, PLAN);
         run.fire("edit-a");
         for (item, attempt) in [("edit-a", 1), ("edit-b", 0)] {
-            let dropped = ItemDropped { item: ItemId::parse(item).unwrap(), attempt, reason: "no need".to_owned() };
+            let dropped = ItemDropped::new(ItemId::parse(item).unwrap(), attempt, "no need");
             run.add(Event::ItemCancelled(dropped));
         }
-        run.add(Event::RunCancelled(RunEnded { reason: "no need".to_owned() }));
+        run.add(Event::RunCancelled(RunEnded::new("no need")));
         run.seal();
         forge.finish(run);
     }),

@@ -211,7 +211,7 @@ fn after(item: &str, templates: &str) -> String {
 
 fn name_clash() -> Event {
     let detail = Some("in words of its own".to_owned());
-    Event::RunConcluded(RunConcluded { rule: "grow".parse().unwrap(), outcome: "name-clash".to_owned(), detail })
+    Event::RunConcluded(RunConcluded { detail, ..RunConcluded::new("grow".parse().unwrap(), "name-clash") })
 }
 
 /// A run whose rule clashes once `edit-a` is done with these products.
@@ -305,7 +305,7 @@ fn continued_with_a_statement(forge: &Forge) {
     let bob = stranger(forge);
     let begun = || {
         let mut run = ChainBuilder::submit(forge, &crate::reuse::plan("first"));
-        run.add(Event::RunAdmitted(RunAdmitted { key: bob.fingerprint(), role: Role::Document, first: None }));
+        run.add(Event::RunAdmitted(RunAdmitted::new(bob.fingerprint(), Role::Document)));
         run
     };
     let statement = wrote(forge, &bob, "first", begun().write(&forge.signer).links[0].hash);

@@ -54,7 +54,7 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("rule-that-says-something-else", "a rule has the run say a word although nothing failed", |forge| {
         let broke = r#"{"id":"broke","when":{"items":[{"items":["edit-a"],"are":"failed"}]},"outcome":"broken"}"#;
         let mut run = ChainBuilder::submit(forge, &plan(broke));
-        let concluded = RunConcluded { rule: "broke".parse().unwrap(), outcome: "broken".to_owned(), detail: None };
+        let concluded = RunConcluded::new("broke".parse().unwrap(), "broken");
         run.add(Event::RunConcluded(concluded));
         rest(&mut run);
         forge.finish(run);

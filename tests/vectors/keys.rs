@@ -13,7 +13,7 @@ use git_handoff::model::role::every_role;
 use super::planned::rest;
 use super::{Vector, stranger};
 use crate::common::chain_builder::ChainBuilder;
-use crate::common::forge::{Forge, PLAN, key};
+use crate::common::forge::{Forge, PLAN, key, store_product};
 use crate::people::forged::{begun, decided, first, write_statement};
 use crate::people::seals::{admission, sealed_by};
 
@@ -22,7 +22,7 @@ pub(super) const VECTORS: &[Vector] =
         Vector::new("key-without-the-role", "a key that may only write documents dispatches an item", |forge| {
             let bob = stranger(forge);
             let mut run = ChainBuilder::submit(forge, PLAN);
-            let role = RunAdmitted { key: bob.fingerprint(), role: Role::Document, first: None };
+            let role = RunAdmitted::new(bob.fingerprint(), Role::Document);
             run.add(Event::RunAdmitted(role));
             run.fire("edit-a");
             run.by(&bob);
@@ -125,7 +125,7 @@ pub(super) const VECTORS: &[Vector] =
             let first = ChainBuilder::submit(forge, PLAN).write(&forge.signer).links[0].hash;
             let statement = wrote(forge, &bob, super::RUN, first);
             let mut run = ChainBuilder::submit(forge, PLAN);
-            let role = RunAdmitted { key: bob.fingerprint(), role: Role::Document, first: None };
+            let role = RunAdmitted::new(bob.fingerprint(), Role::Document);
             run.add(Event::RunAdmitted(role));
             for _ in 0..2 {
                 run.document_with("notes", NOTES, |e| e.said = Some(statement.clone()));
@@ -177,17 +177,8 @@ pub(super) const NOTES: &[u8] = b"notes\n";
 /// Has a key write the document `notes` in its log, and returns the commit.
 pub(super) fn wrote(forge: &Forge, by: &Signer, run: &str, first: Digest) -> String {
     let (run, log) = (RunId::parse(run).unwrap(), by.fingerprint());
-    let written = LogWritten {
-        log: log.clone(),
-        first,
-        name: "notes".parse().unwrap(),
-        schema: None,
-        sha256: Digest::compute(NOTES),
-        oid: forge.store.write_blob(NOTES).unwrap(),
-        size: NOTES.len() as u64,
-        previous: None,
-        made: None,
-    };
+    let product = store_product(forge, NOTES);
+    let written = LogWritten::new(log.clone(), first, "notes".parse().unwrap(), product);
     let head = chain::tip(&forge.store, &format::log_ref(&log)).unwrap();
     let edits = vec![(format::written_path(&run, &written.name), Edit::Blob(written.oid))];
     let draft = Draft { about: run.into(), event: Event::LogWritten(written), bytes: Vec::new(), edits };

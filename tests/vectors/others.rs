@@ -92,16 +92,13 @@ pub(super) const VECTORS: &[Vector] = &[
         let plan = r#"{"id":"handoff-dag-1","items":[{"id":"vote","executor":"approval"}],
             "rules":[{"id":"count","gate":{"item":"vote","votes":true}}]}"#;
         let mut run = ChainBuilder::submit(forge, plan);
-        let event = ItemDecided {
-            item: "vote".parse().unwrap(),
-            attempt: 0,
-            decision: Decision::Rejected,
-            status: Outcome::Done,
-            about: run.state.decided_about(run.state.items.indices().next().unwrap()),
-            by: forge.signer.fingerprint(),
-            message: None,
-            said: None,
-        };
+        let event = ItemDecided::new(
+            "vote".parse().unwrap(),
+            Decision::Rejected,
+            Outcome::Done,
+            run.state.decided_about(run.state.items.indices().next().unwrap()),
+            forge.signer.fingerprint(),
+        );
         run.add(Event::ItemDecided(event));
         run.seal();
         forge.finish(run);

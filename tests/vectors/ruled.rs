@@ -72,7 +72,7 @@ pub(super) const CLEAN: &[Vector] = &[
         let mut run = ChainBuilder::submit(forge, &plan(rule));
         run.fire("edit-a");
         run.fail("edit-a");
-        let concluded = RunConcluded { rule: "broke".parse().unwrap(), outcome: "broken".to_owned(), detail: None };
+        let concluded = RunConcluded::new("broke".parse().unwrap(), "broken");
         run.add(Event::RunConcluded(concluded));
         run.requeue("edit-a", Again::Operator);
         rest(&mut run);
@@ -163,16 +163,13 @@ pub(super) const FORGED: &[Vector] = &[
             "rules":[{"id":"count","gate":{"item":"vote","votes":true}},
                      {"id":"veto","when":{"items":[{"items":["vote"],"are":"red"}]},"outcome":"vetoed"}]}"#;
         let mut run = ChainBuilder::submit(forge, plan);
-        let event = ItemDecided {
-            item: "vote".parse().unwrap(),
-            attempt: 0,
-            decision: Decision::Rejected,
-            status: Outcome::Done,
-            about: run.state.decided_about(run.state.items.indices().next().unwrap()),
-            by: forge.signer.fingerprint(),
-            message: None,
-            said: None,
-        };
+        let event = ItemDecided::new(
+            "vote".parse().unwrap(),
+            Decision::Rejected,
+            Outcome::Done,
+            run.state.decided_about(run.state.items.indices().next().unwrap()),
+            forge.signer.fingerprint(),
+        );
         run.add(Event::ItemDecided(event));
         run.seal();
         forge.finish(run);
@@ -280,7 +277,7 @@ fn clash(forge: &Forge, detail: Option<&str>) {
     let mut run = ChainBuilder::submit(forge, &plan(&rule));
     both(&mut run);
     let detail = detail.map(str::to_owned);
-    let concluded = RunConcluded { rule: "two".parse().unwrap(), outcome: "name-clash".to_owned(), detail };
+    let concluded = RunConcluded { detail, ..RunConcluded::new("two".parse().unwrap(), "name-clash") };
     run.add(Event::RunConcluded(concluded));
     run.seal();
     forge.finish(run);

@@ -271,17 +271,17 @@ fn two() -> DriverId {
 }
 
 fn sharing(heartbeat: u64, lost_after: u64) -> Event {
-    Event::RunShared(RunShared { heartbeat, lost_after })
+    Event::RunShared(RunShared::new(heartbeat, lost_after))
 }
 
 fn dismissal(key: &Signer) -> Event {
-    Event::RunDismissed(RunDismissed { key: key.fingerprint() })
+    Event::RunDismissed(RunDismissed::new(key.fingerprint()))
 }
 
 /// A shared run in which Bob's key works, besides the key that submitted it.
 fn shared<'a>(forge: &'a Forge, plan: &str) -> ChainBuilder<'a> {
     let mut run = ChainBuilder::submit(forge, plan);
-    let role = RunAdmitted { key: stranger(forge).fingerprint(), role: Role::Work, first: None };
+    let role = RunAdmitted::new(stranger(forge).fingerprint(), Role::Work);
     run.add(Event::RunAdmitted(role));
     run.add(sharing(1000, 4000));
     run

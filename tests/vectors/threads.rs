@@ -164,7 +164,7 @@ pub(super) const VECTORS: &[Vector] = &[
         let about = RunId::parse("handoff-dag-1").unwrap().into();
         let (log, first) = (repo.stranger.fingerprint(), links[0].hash);
         let (last, root) = (Digest::compute(b"another"), Some(Digest::compute(b"another root")));
-        repo.record(&repo.stranger, about, LogRecorded { log, first, last_seq: 5, last, root });
+        repo.record(&repo.stranger, about, LogRecorded { root, ..LogRecorded::new(log, first, 5, last) });
         repo.tie(links[5].commit);
     }),
     Vector::new("thread-tied-to-a-run-of-another-end", "a log has another seal of the run", |repo| {
@@ -480,7 +480,7 @@ impl ThreadRepo {
 
     /// Resumes a checkpoint of the thread.
     fn resume(&self, tale: &Tale, checkpoint: CheckpointId) {
-        let event = Event::ThreadResumed(ThreadResumed { checkpoint, resume_token: None, accepted_packet: None });
+        let event = Event::ThreadResumed(ThreadResumed::new(checkpoint));
         let draft = Draft { about: tale.name.clone().into(), event, bytes: Vec::new(), edits: Vec::new() };
         let writer = self.forge.writer_with(&self.forge.signer);
         let (_, written) = writer.append(&tale.head, vec![draft]).unwrap().place().unwrap();
@@ -490,7 +490,7 @@ impl ThreadRepo {
     /// Records the last entry of a thread in the log of a key.
     fn log(&self, signer: &Signer, tale: &Tale) {
         let (log, first, last) = (signer.fingerprint(), tale.links[0].hash, tale.links.last().unwrap());
-        let recorded = LogRecorded { log, first, last_seq: last.entry.seq, last: last.hash, root: None };
+        let recorded = LogRecorded::new(log, first, last.entry.seq, last.hash);
         self.record(signer, tale.name.clone().into(), recorded);
     }
 

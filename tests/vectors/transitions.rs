@@ -131,7 +131,7 @@ pub(super) const VECTORS: &[Vector] = &[
         let mut run = super::clean::failed(forge);
         let seal = run.drafts.pop().unwrap();
         let key = stranger(forge).fingerprint();
-        run.add(Event::RunAdmitted(RunAdmitted { key, role: Role::Document, first: None }));
+        run.add(Event::RunAdmitted(RunAdmitted::new(key, Role::Document)));
         run.drafts.push(seal);
         forge.finish(run);
     }),
@@ -217,7 +217,7 @@ pub(super) const VECTORS: &[Vector] = &[
         let mut run = ChainBuilder::submit(forge, PLAN);
         for _ in 0..2 {
             let key = stranger(forge).fingerprint();
-            run.add(Event::RunAdmitted(RunAdmitted { key, role: Role::Document, first: None }));
+            run.add(Event::RunAdmitted(RunAdmitted::new(key, Role::Document)));
         }
         rest(&mut run);
         forge.finish(run);
@@ -246,7 +246,7 @@ pub(super) const VECTORS: &[Vector] = &[
     }),
     Vector::new("illegal-word-of-no-rule", "a word of a rule that the run does not have", |forge| {
         let mut run = ChainBuilder::submit(forge, PLAN);
-        let concluded = RunConcluded { rule: "none".parse().unwrap(), outcome: "broken".to_owned(), detail: None };
+        let concluded = RunConcluded::new("none".parse().unwrap(), "broken");
         run.add(Event::RunConcluded(concluded));
         rest(&mut run);
         forge.finish(run);
@@ -289,14 +289,5 @@ fn added(forge: &Forge, text: &str) {
 }
 
 fn decision(forge: &Forge, item: &str, about: About) -> ItemDecided {
-    ItemDecided {
-        item: item.parse().unwrap(),
-        attempt: 0,
-        decision: Decision::Approved,
-        status: Outcome::Done,
-        about,
-        by: forge.signer.fingerprint(),
-        message: None,
-        said: None,
-    }
+    ItemDecided::new(item.parse().unwrap(), Decision::Approved, Outcome::Done, about, forge.signer.fingerprint())
 }

@@ -115,7 +115,7 @@ fn verify_names_the_admission_of_an_unknown_key() {
     let bob = key(forge.path(), 2);
     let mut chain_builder = ChainBuilder::submit(&forge, PLAN);
     for role in [Role::Approve, Role::Document] {
-        chain_builder.add(Event::RunAdmitted(RunAdmitted { key: bob.fingerprint(), role, first: None }));
+        chain_builder.add(Event::RunAdmitted(RunAdmitted::new(bob.fingerprint(), role)));
     }
     chain_builder.document("notes", None, b"text");
     chain_builder.by(&bob);

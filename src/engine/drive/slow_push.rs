@@ -34,7 +34,7 @@ pub(super) fn allowing_for(beats: &Beats, times: RunShared, tell: &mut dyn FnMut
     if times.heartbeat >= heartbeat {
         return times;
     }
-    let raised = RunShared { heartbeat, lost_after: times.lost_after.max(4 * heartbeat) };
+    let raised = RunShared::new(heartbeat, times.lost_after.max(4 * heartbeat));
     tell(Progress::Note(format!(
         "a push takes {} here: the heartbeat of this run is {}, not {}",
         in_seconds(push),

@@ -222,7 +222,7 @@ impl RunState {
             let act = judge::acts(self, rule, |_, _| Err(())).ok().flatten()?;
             Some(match act {
                 Act::Conclude(concluded) => concluded,
-                Act::Create(_) => RunConcluded { rule: rule.id().clone(), outcome: EARLY.to_owned(), detail: None },
+                Act::Create(_) => RunConcluded::new(rule.id().clone(), EARLY),
             })
         });
         let conclusions: Vec<RunConcluded> = acts.collect();

@@ -123,19 +123,11 @@ impl Repository {
             fits.map_err(|source| request.failed(source))?;
         }
         let uncompared = self.uncompared(request, &run.state.rules, &put)?;
-        let Put { name: put_name, product: Product { sha256, oid, size }, schema: put_schema, .. } = put;
+        let Put { name: put_name, product, schema: put_schema, .. } = put;
+        let Product { sha256, size, .. } = product;
         let by = log.clone();
-        let statement = LogWritten {
-            log,
-            first,
-            name: put_name.clone(),
-            schema: put_schema,
-            sha256,
-            oid,
-            size,
-            previous,
-            made: None,
-        };
+        let statement =
+            LogWritten { schema: put_schema, previous, ..LogWritten::new(log, first, put_name.clone(), product) };
         log::record_statement(&writer, &run.run, &Event::LogWritten(statement)).map_err(AnyError::from)?;
         let run = run.run.clone();
         Ok(DocumentSaid { run, name: put_name, sha256, size, by, uncompared })

@@ -341,5 +341,5 @@ fn frontier(links: &[Link]) -> Frontier {
 
 /// Returns the event that closes a run.
 pub fn closed(reason: &str) -> Event {
-    Event::RunClosed(RunEnded { reason: reason.to_owned() })
+    Event::RunClosed(RunEnded::new(reason))
 }

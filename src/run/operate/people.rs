@@ -80,14 +80,15 @@ impl Repository {
             let item = open.state.graph.item(at).id.clone();
             let about = open.state.decided_about(at);
             let event = ItemDecided {
-                item: item.clone(),
                 attempt: open.state.items[at].attempts,
-                decision,
-                status: open.state.decided_status(at, decision),
-                about: about.clone(),
-                by: by.clone(),
                 message: message.clone(),
-                said: None,
+                ..ItemDecided::new(
+                    item.clone(),
+                    decision,
+                    open.state.decided_status(at, decision),
+                    about.clone(),
+                    by.clone(),
+                )
             };
             // If another writer appended first, the products may have changed.
             if open.propose(&[NewEntry::plain(Event::ItemDecided(event))])?.is_some() {
@@ -126,15 +127,7 @@ impl Repository {
             ))
             .into());
         }
-        let vote = LogDecided {
-            log: by.clone(),
-            first,
-            item: id.clone(),
-            decision,
-            about: about.clone(),
-            message,
-            made: None,
-        };
+        let vote = LogDecided { message, ..LogDecided::new(by.clone(), first, id.clone(), decision, about.clone()) };
         log::record_statement(&writer, &run.run, &Event::LogDecided(vote))?;
         let run = run.run.clone();
         Ok(Decided { run, item: id, decision, about, by, recorded: false })
@@ -162,7 +155,10 @@ impl Repository {
                         .iter()
                         .map(|role| {
                             let first = (*role == Role::Seal).then_some(first);
-                            NewEntry::plain(Event::RunAdmitted(RunAdmitted { key: key.clone(), role: *role, first }))
+                            NewEntry::plain(Event::RunAdmitted(RunAdmitted {
+                                first,
+                                ..RunAdmitted::new(key.clone(), *role)
+                            }))
                         })
                         .collect::<Vec<_>>(),
                 )?
@@ -182,7 +178,7 @@ impl Repository {
         if item.is_some() {
             return Err(Error::WholeRun.into());
         }
-        open.record(&[NewEntry::plain(Event::RunDismissed(RunDismissed { key: key.clone() }))])?;
+        open.record(&[NewEntry::plain(Event::RunDismissed(RunDismissed::new(key.clone())))])?;
         Ok(Dismissal { run: open.id().clone(), key })
     }
 

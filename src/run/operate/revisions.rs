@@ -51,16 +51,13 @@ pub fn put(run: &mut OpenRun, put: &Put, known: &Schemas) -> Result<Change, Erro
         if !expected {
             return Err(Error::Changed { name: put.name.clone(), found: previous });
         }
+        let revision = latest.map_or(1, |latest| latest.number + 1);
+        let author = put.statement.as_ref().map_or_else(|| run.writer().actor.clone(), |(author, _)| author.clone());
         let event = DocumentWritten {
-            name: put.name.clone(),
-            revision: latest.map_or(1, |latest| latest.number + 1),
             schema: put.schema.clone(),
-            sha256: put.product.sha256,
-            oid: put.product.oid,
-            size: put.product.size,
             previous,
-            author: put.statement.as_ref().map_or_else(|| run.writer().actor.clone(), |(author, _)| author.clone()),
             said: put.statement.as_ref().map(|(_, commit)| commit.clone()),
+            ..DocumentWritten::new(put.name.clone(), revision, put.product, author)
         };
         let recorded = run.propose(&[NewEntry::plain(Event::DocumentWritten(event))]);
         let recorded = recorded.map_err(|error| match error {

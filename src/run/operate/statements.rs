@@ -190,14 +190,16 @@ impl Repository {
                 return Ok(Some(Illegal::UnknownItem(vote.item.clone()).to_string()));
             };
             let event = ItemDecided {
-                item: vote.item.clone(),
                 attempt: open.state.items[at].attempts,
-                decision: vote.decision,
-                status: open.state.decided_status(at, vote.decision),
-                about: vote.about.clone(),
-                by: statement.by.clone(),
                 message: vote.message.clone(),
                 said: Some(statement.commit.clone()),
+                ..ItemDecided::new(
+                    vote.item.clone(),
+                    vote.decision,
+                    open.state.decided_status(at, vote.decision),
+                    vote.about.clone(),
+                    statement.by.clone(),
+                )
             };
             // Checked before anything is staged, so that a decision that comes too early costs
             // little.

@@ -162,7 +162,7 @@ fn cancel_run(open: &mut OpenRun, reason: &str) -> Result<Steered, AnyError> {
             open.record(&waiting)?;
         }
         let ended = open.state.is_ended();
-        let event = Event::RunCancelled(RunEnded { reason: reason.to_owned() });
+        let event = Event::RunCancelled(RunEnded::new(reason));
         match end(open, (!ended).then_some(event)) {
             // An item was retried in between.
             Err(super::Error::Illegal(_)) if !open.state.is_settled() => {}
@@ -263,7 +263,7 @@ fn cancelled(open: &OpenRun, at: ItemIndex, reason: &str) -> NewEntry {
 /// Returns the end of an item that was skipped or cancelled.
 pub(crate) fn dropped(state: &RunState, at: ItemIndex, reason: &str) -> ItemDropped {
     let (item, attempt) = (state.graph.item(at).id.clone(), state.items[at].attempts);
-    ItemDropped { item, attempt, reason: reason.to_owned() }
+    ItemDropped::new(item, attempt, reason)
 }
 
 /// Returns the entry that gives an item another attempt, with nothing but the cause.

@@ -180,18 +180,16 @@ fn first_entry(
     if let Some(carried) = &request.carried {
         batch.write_blob(&carried.evidence)?;
     }
+    let roles = request.roles.clone().unwrap_or_else(|| every_role([own]));
     Ok(RunSubmitted {
-        plan: batch.write_named(valid.bytes())?,
         pipelines,
         artifacts,
         imports: seal_imports(writer, batch, plan, &request.imports)?,
         rules: rules.map(|bytes| batch.write_named(bytes)).transpose()?,
         continues: request.carried.as_ref().map(|carried| carried.continues.clone()),
-        base: request.base,
         queue: request.queue.clone().unwrap_or_else(|| plan.queue.clone()),
         pattern: valid.pattern().to_owned(),
-        roles: request.roles.clone().unwrap_or_else(|| every_role([own])),
-        tool: format::TOOL.to_owned(),
+        ..RunSubmitted::new(batch.write_named(valid.bytes())?, request.base, roles)
     })
 }
 

@@ -1,7 +1,6 @@
 //! Determinism: the same documents make the same items, each once, in any order and by any process.
 
 use git_handoff::model::role::every_role;
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use git_handoff::model::digest::{Digest, Oid};
@@ -30,19 +29,11 @@ fn fresh() -> RunState {
     let plan = json!({ "id": "r", "rules": rules(), "items": [
         { "id": "a", "executor": "command", "inputs": { "command": ["true"] } }] });
     let plan = git_handoff::plan::parse(plan.to_string().as_bytes()).unwrap();
-    let submitted = RunSubmitted {
-        plan: Product::from_bytes(b"plan", gix::hash::Kind::Sha1).unwrap(),
-        artifacts: BTreeMap::new(),
-        rules: None,
-        pipelines: BTreeMap::new(),
-        continues: None,
-        base: oid(),
-        queue: "default".into(),
-        pattern: "dag".into(),
-        roles: every_role(["SHA256:x".into()]),
-        imports: BTreeMap::new(),
-        tool: "test".into(),
-    };
+    let submitted = RunSubmitted::new(
+        Product::from_bytes(b"plan", gix::hash::Kind::Sha1).unwrap(),
+        oid(),
+        every_role(["SHA256:x".into()]),
+    );
     RunState::new(submitted, &plan).with_rules(plan.rules)
 }
 
@@ -52,16 +43,11 @@ fn oid() -> Oid {
 
 fn write(state: &mut RunState, document: &str, text: &str) {
     let latest = state.documents.latest(&name(document)).map(|latest| (latest.number, latest.product.sha256));
+    let product = Product { sha256: Digest::compute(text.as_bytes()), oid: oid(), size: text.len() as u64 };
+    let revision = latest.map_or(1, |(number, _)| number + 1);
     let event = DocumentWritten {
-        name: name(document),
-        revision: latest.map_or(1, |(number, _)| number + 1),
-        schema: None,
-        sha256: Digest::compute(text.as_bytes()),
-        oid: oid(),
-        size: text.len() as u64,
         previous: latest.map(|(_, digest)| digest),
-        author: "human:ada".into(),
-        said: None,
+        ..DocumentWritten::new(name(document), revision, product, "human:ada".into())
     };
     state.apply(&Event::DocumentWritten(event)).unwrap();
 }

@@ -58,7 +58,7 @@ fn tell(fails: bool, then: impl FnOnce(&mut ChainBuilder<'_>)) -> git_handoff::v
         run.done("look", &[]);
     }
     then(&mut run);
-    run.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }));
+    run.add(Event::RunClosed(RunEnded::new("enough")));
     run.seal();
     forge.finish(run);
     forge.verify()
@@ -127,7 +127,7 @@ fn no_foreign_item_passes_as_the_patterns() {
 #[test]
 fn recorded_outcome_must_follow_from_the_rules() {
     let conclude = |outcome: &str| {
-        let concluded = RunConcluded { rule: "over".parse().unwrap(), outcome: outcome.to_owned(), detail: None };
+        let concluded = RunConcluded::new("over".parse().unwrap(), outcome);
         Event::RunConcluded(concluded)
     };
     assert_says(
@@ -164,7 +164,7 @@ fn nothing_takes_the_place_of_what_is_not_over() {
     run.extend(by("early"), &[other]);
     run.fire("look");
     run.fail("look");
-    run.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }));
+    run.add(Event::RunClosed(RunEnded::new("enough")));
     run.seal();
     forge.finish(run);
     assert_says(&forge.verify(), "plan", "entry 3: the rule early creates nothing here");
@@ -181,7 +181,7 @@ fn a_verdict_that_was_left_out_counts_all_the_same() {
     let mut run = ChainBuilder::submit(&forge, &plan.to_string());
     run.fire("look");
     run.red("look");
-    run.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }));
+    run.add(Event::RunClosed(RunEnded::new("enough")));
     run.seal();
     forge.finish(run);
     let report = forge.verify();
@@ -203,7 +203,7 @@ fn no_verdict_is_a_vote_because_of_a_name() {
     }
     run.done("make", &[]);
     run.red("look");
-    run.add(Event::RunClosed(RunEnded { reason: "enough".to_owned() }));
+    run.add(Event::RunClosed(RunEnded::new("enough")));
     run.seal();
     forge.finish(run);
     let report = forge.verify();

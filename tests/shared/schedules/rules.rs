@@ -105,14 +105,12 @@ impl Act {
         };
         let drop = |attempt: &Attempt| {
             let (item, attempt) = (name(attempt.item), attempt.number);
-            ItemDropped { item, attempt, reason: "because".to_owned() }
+            ItemDropped::new(item, attempt, "because")
         };
         match self {
-            Self::Share => Event::RunShared(RunShared { heartbeat: 1000, lost_after: 4000 }),
-            Self::Admit(key) => {
-                Event::RunAdmitted(RunAdmitted { key: (*key).to_owned(), role: Role::Work, first: None })
-            }
-            Self::Dismiss(key) => Event::RunDismissed(RunDismissed { key: (*key).to_owned() }),
+            Self::Share => Event::RunShared(RunShared::new(1000, 4000)),
+            Self::Admit(key) => Event::RunAdmitted(RunAdmitted::new((*key).to_owned(), Role::Work)),
+            Self::Dismiss(key) => Event::RunDismissed(RunDismissed::new((*key).to_owned())),
             Self::Fire(attempt, by) => {
                 let manifest = git_handoff::model::entry::Product::from_bytes(b"{}", gix::hash::Kind::Sha1).unwrap();
                 let fired = ItemFired::new(name(attempt.item), attempt.number, manifest, BTreeMap::new());
@@ -130,8 +128,8 @@ impl Act {
             }),
             Self::Skip(attempt) => Event::ItemSkipped(drop(attempt)),
             Self::Cancel(attempt) => Event::ItemCancelled(drop(attempt)),
-            Self::Close => Event::RunClosed(RunEnded { reason: "closed".to_owned() }),
-            Self::Seal => Event::RunSealed(RunSealed { root: Digest::compute(b"root"), stopped: BTreeMap::new() }),
+            Self::Close => Event::RunClosed(RunEnded::new("closed")),
+            Self::Seal => Event::RunSealed(RunSealed::new(Digest::compute(b"root"))),
         }
     }
 }

@@ -51,13 +51,13 @@ impl OpenRun {
     fn next_seal(&self) -> Result<RunSealed, Error> {
         let stopped = stopped_rules::stopped(self.store(), &self.state);
         let stopped = stopped.map_err(|(rule, why)| Error::Unjudged(self.run.clone(), rule, why))?;
-        Ok(RunSealed { root: self.frontier.root(), stopped })
+        Ok(RunSealed { stopped, ..RunSealed::new(self.frontier.root()) })
     }
 
     /// Returns what our log states about a seal.
     fn seal_record(&self, sealed: &RunSealed, seal: &Link) -> LogRecorded {
         let (log, first) = (self.writer.signer.fingerprint(), self.first());
-        LogRecorded { log, first, last_seq: seal.entry.seq, last: seal.hash, root: Some(sealed.root) }
+        LogRecorded { root: Some(sealed.root), ..LogRecorded::new(log, first, seal.entry.seq, seal.hash) }
     }
 
     fn log_seal(&self, sealed: &RunSealed, seal: &Link) -> Result<(), Error> {
