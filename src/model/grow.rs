@@ -15,13 +15,15 @@ use super::state::{Phase, RunState};
 pub fn items(state: &RunState, rule: &Rule, several: &Several) -> Result<Vec<Item>, String> {
     let round = (state.rounds(rule.id()) + 1).to_string();
     let mut growth = Growth { state, round: &round, heirs: BTreeMap::new(), items: Vec::new(), edges: 0, bytes: 0 };
+    // Too many are refused before they are made.
+    let templates = several.made.iter().filter(|made| matches!(made, Made::Template(_))).count();
+    let copies = several.for_each.as_ref().map_or(1, |item| growth.outputs_of(item).count());
+    within_items(templates.saturating_mul(copies))?;
     for made in &several.made {
         match (made, &several.for_each) {
             (Made::Template(template), None) => growth.template(template, None)?,
             (Made::Template(template), Some(item)) => {
                 let keys: Vec<&FilePath> = growth.outputs_of(item).collect();
-                // Too many are refused before they are made.
-                within_items(growth.items.len() + keys.len())?;
                 keys.into_iter().try_for_each(|key| growth.template(template, Some(key)))?;
             }
             (Made::Again(item), _) => growth.again(item)?,
