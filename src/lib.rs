@@ -125,3 +125,6 @@ pub mod whence;
 
 #[cfg(feature = "core")]
 pub mod upkeep;
+
+#[cfg(feature = "core")]
+pub mod answers;

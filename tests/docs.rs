@@ -11,6 +11,7 @@ mod agents;
 mod answers;
 mod commands;
 mod pages;
+mod schemas;
 
 use std::fs;
 use std::path::Path;

@@ -105,6 +105,29 @@ const IMPORTS: &[(&str, &[&str])] = &[
             "worktree",
         ],
     ),
+    // Answers that combine several modules, and the list of the types of all.
+    (
+        "answers",
+        &[
+            "apply",
+            "engine",
+            "model",
+            "plan",
+            "report",
+            "report::graph",
+            "repository",
+            "run::import",
+            "run::operate",
+            "run::query",
+            "share",
+            "share::anchor",
+            "thread",
+            "thread::packet",
+            "upkeep",
+            "verify",
+            "whence",
+        ],
+    ),
 ];
 
 /// Effects that only some files may have: a name, the words that reveal it, and the files.
@@ -154,7 +177,7 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
 const PROGRAM: [&str; 4] = ["clap", "console", "indicatif", "rmcp"];
 
 /// Crates that the verifier alone must not depend on.
-const DEAR: [&str; 12] = [
+const DEAR: [&str; 13] = [
     "aho-corasick",
     "clap",
     "cms",
@@ -165,12 +188,13 @@ const DEAR: [&str; 12] = [
     "regex",
     "rmcp",
     "rustls-webpki",
+    "schemars",
     "tokio",
     "x509-cert",
 ];
 
 /// Crates that the program of the examples must not depend on, because they take long to build.
-const SLOW: [&str; 5] = ["cms", "jsonschema", "ring", "rmcp", "x509-cert"];
+const SLOW: [&str; 6] = ["cms", "jsonschema", "ring", "rmcp", "schemars", "x509-cert"];
 
 /// The most lines of a source file before its tests.
 const MAX_LINES: usize = 400;

@@ -10,8 +10,10 @@ use super::{Applied, Conflict, Planned, Step};
 
 /// The output of `apply --json`: what was applied, or why nothing was.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.apply/1")]
 pub struct Answer<'a> {
+    /// The run.
     run: &'a RunId,
     /// False for a dry run, and if anything conflicts.
     applied: bool,
@@ -22,11 +24,15 @@ pub struct Answer<'a> {
     branch: Option<&'a str>,
     /// The items in the order of application; empty after a conflict.
     items: &'a [Step],
+    /// The commits that were made.
     commits: Vec<Oid>,
+    /// The conflicts.
     conflicts: &'a [Conflict],
-    /// True if the conflicts are in the work tree, to be resolved.
+    /// True if the conflicts are in the work tree, to be resolved; absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stopped: bool,
+    /// Changes to submodules that items hand over and that are not applied; absent if there are
+    /// none.
     #[serde(skip_serializing_if = "<[Left]>::is_empty")]
     submodules: &'a [Left],
     /// True if an `--abort` restored the earlier state.

@@ -99,6 +99,7 @@ pub enum Onto {
 
 /// One item that was applied.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_excessive_bools, reason = "each is true or not whatever the others are")]
 pub struct Step {
@@ -117,22 +118,25 @@ pub struct Step {
     pub folded: bool,
     /// Its new commit.
     pub commit: Option<Oid>,
-    /// True if its check failed.
+    /// True if its check failed; absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub red: bool,
-    /// Its applied changes to protected files that a check judged.
+    /// Its applied changes to protected files that a check judged; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schemas", schemars(length(min = 1)))]
     pub judged: Vec<ProtectedChange>,
-    /// True if a person resolved its conflicts, or its changes to protected files are left out.
+    /// True if a person resolved its conflicts, or its changes to protected files are left out;
+    /// absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub resolved: bool,
-    /// True if its changes to protected files are left out.
+    /// True if its changes to protected files are left out; absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub without_protected: bool,
 }
 
 /// An item with conflicts.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Conflict {
     /// The item.
     pub item: ItemId,
@@ -144,6 +148,7 @@ pub struct Conflict {
 
 /// Items that would share a commit, with their changes.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Planned {
     /// The items.
     pub items: Vec<ItemId>,
@@ -155,6 +160,7 @@ pub struct Planned {
 
 /// A file that would change.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Change {
     /// git's status letter.
     pub change: char,

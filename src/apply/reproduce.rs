@@ -12,8 +12,10 @@ use super::{Change, Error, parts};
 
 /// The comparison of a commit with the products.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Reproduced {
-    /// `same` or `different`.
+    /// The comparison of the trees.
+    #[cfg_attr(feature = "schemas", schemars(extend("enum" = ["same", "different"])))]
     pub result: &'static str,
     /// The commit.
     pub commit: Oid,

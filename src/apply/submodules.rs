@@ -12,6 +12,7 @@ use super::Error;
 
 /// A change to a submodule that is not applied.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Left {
     /// The item.
     pub item: ItemId,

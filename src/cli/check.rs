@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use git_handoff::answers::program::Checked;
 use git_handoff::model::packet::{Age, MAX_BYTES, Packet, Unusable};
 use git_handoff::repository::Environment;
 use git_handoff::thread::packet::{self, Classification, Terms};
@@ -59,9 +60,7 @@ fn check(
         worst = worst.max(report.classification);
         let name = path.to_string_lossy();
         if output.json {
-            let mut value = serde_json::json!(report);
-            value["packet"] = name.into();
-            output.value(&value);
+            output.value(&serde_json::json!(Checked { packet: Some(&name), report: &report }));
         } else {
             if several {
                 if at > 0 {

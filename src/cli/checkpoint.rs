@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         output.note(&format!("left out: {path}, {why}"));
     }
     if made.unchanged {
-        output.note(&format!("nothing was saved: checkpoint {} holds the same", made.state.checkpoint_id));
+        output.note(&format!("nothing was saved: checkpoint {} holds the same", made.new.state.checkpoint_id));
     }
     output.value(&made);
     Ok(Ending::Done)

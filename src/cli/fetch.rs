@@ -58,6 +58,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             fetched: &fetched,
             followed: &followed,
             taken_in: &taken_in,
+            more: None,
         });
     } else {
         taken_in.iter().for_each(|outcome| print_statement(outcome, output));

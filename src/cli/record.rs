@@ -1,10 +1,11 @@
 //! `git handoff record`
 
+use git_handoff::answers::program::Recorded;
 use git_handoff::engine::event::Progress;
 use git_handoff::engine::operations::{DriveOptions, Driven, Manner};
 use git_handoff::engine::record::{Begun, Here, ITEM, Lacks, Recording};
 use git_handoff::model::credential;
-use git_handoff::model::entry::{Event, Exit, ItemReconciled};
+use git_handoff::model::entry::{Event, ItemReconciled};
 use git_handoff::model::hints;
 use git_handoff::model::name::RunId;
 use git_handoff::model::protectable;
@@ -16,8 +17,6 @@ use git_handoff::run::query::piece;
 use git_handoff::run::query::work::Work;
 use git_handoff::share::anchor::verification::VerifyRequest;
 use git_handoff::verify::Report;
-use serde::Serialize;
-use serde_json::Value;
 
 use super::progress::Display;
 use super::silence::tell_of_silence;
@@ -73,25 +72,6 @@ pub(crate) struct Arguments {
     /// The command and its arguments, after `--`; without one, `--as RUN` continues that recording
     #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["adopt", "agent", "run"])]
     command: Vec<String>,
-}
-
-/// The answer of `record --json`.
-#[derive(Serialize)]
-#[serde(tag = "schema", rename = "git-handoff.record/1")]
-struct Recorded<'a> {
-    run: &'a RunId,
-    interrupted: bool,
-    /// How the command ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exit: Option<Exit>,
-    /// How the check ended, if there was one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    check: Option<Exit>,
-    /// The items, as in `status`.
-    items: Vec<ItemStatus>,
-    /// The report of `verify`, unless it was interrupted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    verify: Option<Value>,
 }
 
 /// Records a command, or commits.
@@ -203,7 +183,7 @@ fn finish(
             exit: ended.and_then(|ended| ended.exit),
             check: ended.and_then(|ended| ended.check.as_ref()?.exit),
             items: ItemStatus::all(view),
-            verify: report.as_ref().map(Report::to_json),
+            verify: report.as_ref(),
         });
     } else if !driven.interrupted {
         let work = Work::read(&repository.store, view);

@@ -29,27 +29,35 @@ pub struct Driven {
 
 /// The result of driving a run, as `run --json` prints it.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/run.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct DrivenShown<'a> {
+    #[cfg_attr(feature = "schemas", schemars(skip))]
     schema: &'static str,
+    /// The run.
     pub run: &'a RunId,
+    /// Whether nothing is left to do.
     pub settled: bool,
+    /// Whether it is sealed.
     pub sealed: bool,
+    /// Whether it was interrupted before the run had settled.
     pub interrupted: bool,
     /// The root, if the run was sealed now.
     pub root: Option<Digest>,
-    /// The rules that stopped before the run was done, each with the reason.
+    /// The rules that stopped before the run was done, each with the reason; absent if none did.
     #[serde(rename = "stoppedShort", skip_serializing_if = "BTreeMap::is_empty")]
     pub stopped_short: BTreeMap<&'a ItemId, &'a str>,
     /// The number of items by status. Red items are counted apart from done ones.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::model::formats::Counts"))]
     pub counts: BTreeMap<&'static str, u64>,
+    /// The outcome of its items.
     pub outcome: Outcomes,
     /// The driver that this process was; absent if the run is not shared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<&'a DriverId>,
-    /// The share of each driver in a shared run.
+    /// The share of each driver in a shared run; absent if the run is not shared.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drivers: Vec<Share>,
+    /// Its items.
     pub items: Vec<ItemStatus>,
 }
 

@@ -33,7 +33,9 @@ const OTHERS: u32 = 0o077;
 
 /// The result of an attempt, bound to its spec.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Executed {
+    #[cfg_attr(feature = "schemas", schemars(extend("const" = "git-handoff.attempt-result/1")))]
     schema: &'static str,
     /// The digest of the spec's canonical form.
     pub spec: Digest,

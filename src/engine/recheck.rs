@@ -35,6 +35,7 @@ words! {
     as_str
     /// Whether a check ends as recorded. The worst result comes last.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
     #[serde(rename_all = "lowercase")]
     pub enum Verdict {
         /// It ends as recorded.
@@ -48,19 +49,25 @@ words! {
 
 /// The repeated check of one item.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/verify.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ItemResult {
+    /// The item.
     pub item: ItemId,
+    /// The comparison of its check with the record.
     pub result: Verdict,
+    /// The end of the check, or the reason why it cannot be repeated.
     pub detail: String,
 }
 
 /// The repeated checks of a run.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/verify.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Rechecked {
+    /// The worst result of an item: different, then cannot, then same.
     pub result: Verdict,
+    /// The number of items for each result.
     pub detail: String,
+    /// The items with a recorded check.
     pub items: Vec<ItemResult>,
 }
 

@@ -1,13 +1,13 @@
 //! Tools about documents: named files of a run, each with its revisions.
 
+use git_handoff::answers::program::DocumentContent;
 use git_handoff::model::hints;
 use git_handoff::run::operate::documents::{DocumentPut, NewRevision};
 use git_handoff::run::query::Target;
 use git_handoff::run::query::documents::{DocumentLog, Documents, WantedRevision};
-use git_handoff::run::query::revisions::Change;
 use git_handoff::share::anchor::gate::Terms;
 use rmcp::schemars::{self, JsonSchema};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::output::Failure;
 
@@ -114,16 +114,6 @@ fn get(call: &Call, parameters: &Get) -> Result<DocumentContent, Failure> {
     repository.give_document(&run, &change, &mut content)?;
     let (content, encoding) = Encoding::write(content);
     Ok(DocumentContent { run: parameters.run.clone(), document: change, content, encoding })
-}
-
-/// A document with its bytes.
-#[derive(Serialize)]
-#[serde(tag = "schema", rename = "git-handoff.document-content/1")]
-struct DocumentContent {
-    run: String,
-    document: Change,
-    content: String,
-    encoding: &'static str,
 }
 
 fn list(call: &Call, parameters: &List) -> Result<Documents, Failure> {

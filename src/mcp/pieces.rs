@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 
+use git_handoff::answers::program::{Cut, Piece};
 use git_handoff::repository::Repository;
 use git_handoff::share::anchor::gate::Terms;
 use rmcp::schemars::{self, JsonSchema};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::output::Failure;
 
@@ -35,14 +36,6 @@ struct Cat {
 }
 
 /// A part of a piece.
-#[derive(Serialize)]
-#[serde(tag = "schema", rename = "git-handoff.piece/1")]
-struct Piece {
-    what: String,
-    #[serde(flatten)]
-    part: Cut,
-}
-
 fn cat(call: &Call, parameters: &Cat) -> Result<Piece, Failure> {
     let repository: Repository = call.repository()?;
     // The caller cannot decide whom to trust.
@@ -61,22 +54,6 @@ pub(super) struct Part {
     most: usize,
     size: u64,
     bytes: Vec<u8>,
-}
-
-/// A part of some bytes, for an answer.
-#[derive(Serialize)]
-pub(super) struct Cut {
-    /// The number of all bytes.
-    pub(super) size: u64,
-    /// The first byte of the part.
-    pub(super) offset: u64,
-    /// The first byte after the part, or `None` if it is the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) next: Option<u64>,
-    /// The part.
-    pub(super) content: String,
-    /// Its encoding.
-    pub(super) encoding: &'static str,
 }
 
 impl Part {

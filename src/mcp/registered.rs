@@ -1,7 +1,7 @@
 //! Tools that list what the operator has registered.
 
+use git_handoff::answers::program::{Known, Runnable};
 use git_handoff::model::plan::BuiltIn;
-use serde::Serialize;
 
 use crate::output::Failure;
 
@@ -25,28 +25,6 @@ pub(super) fn tools() -> Vec<Entry> {
             schemas,
         ),
     ]
-}
-
-/// The output of `subagents_list`.
-#[derive(Serialize)]
-#[serde(tag = "schema", rename = "git-handoff.subagents/1")]
-struct Runnable {
-    /// Values of `inputs.subagent` for the executor `dispatch`.
-    subagents: Vec<String>,
-    /// Executors that a submitted plan may name.
-    executors: Vec<String>,
-}
-
-/// The output of `schemas_list`.
-#[derive(Serialize)]
-#[serde(tag = "schema", rename = "git-handoff.schemas/1")]
-struct Known {
-    /// Schemas of documents and outputs, `id@N`.
-    schemas: Vec<String>,
-    /// For `subagentShape` of items.
-    shapes: Vec<String>,
-    /// For `inputs.pipeline` of items.
-    pipelines: Vec<String>,
 }
 
 fn subagents(call: &Call, _: &Nothing) -> Result<Runnable, Failure> {

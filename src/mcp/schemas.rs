@@ -1,17 +1,12 @@
 //! The schemas that clients read: small, and within the subset that every model's API takes.
 //!
 //! A model may have to read all schemas in every session. So the schema of an answer has its fields
-//! and types, one level deep; the files in `docs/schema/` have the rest. No schema has a list of
+//! and types, one level deep; the whole schema is in `docs/schema/`. No schema has a list of
 //! types, `oneOf`, `const` or a reference, because Gemini refuses them.
 
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
-
+use git_handoff::answers;
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
-
-/// The schemas of answers, by their forms. A test builds them from the files below `docs/schema/`.
-const ANSWERS: &str = include_str!("answers.json");
 
 /// The keywords of a parameter that clients get to see.
 const KEYWORDS: [&str; 5] = ["type", "enum", "description", "minimum", "maximum"];
@@ -48,16 +43,65 @@ fn plain(parameter: &Value) -> JsonObject {
 }
 
 /// Returns the schema of a tool's answer, which has one of these forms or is an error.
+///
+/// An error adds only the name of its form.
 pub(super) fn answer(forms: &[&str]) -> JsonObject {
-    static READ: LazyLock<BTreeMap<String, JsonObject>> =
-        LazyLock::new(|| serde_json::from_str(ANSWERS).expect("a test reads the file"));
-    let mut schema = READ.get(&forms.join("+")).expect("a test lists every tool").clone();
-    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut)
-        && properties.contains_key("schema")
-    {
-        properties.insert("warnings".to_owned(), json!({ "type": "array", "items": { "type": "string" } }));
+    let mut properties = JsonObject::new();
+    for form in forms {
+        let whole = schema(form);
+        for (name, field) in whole["properties"].as_object().into_iter().flatten() {
+            add(&mut properties, name, shallow(&whole, field));
+        }
     }
-    schema
+    let error = schema("error");
+    add(&mut properties, "schema", shallow(&error, &error["properties"]["schema"]));
+    properties.insert("warnings".to_owned(), json!({ "type": "array", "items": { "type": "string" } }));
+    object(properties, None)
+}
+
+/// Returns the whole schema of a form.
+fn schema(form: &str) -> Value {
+    answers::schema(form).expect("every tool answers with a form of the list")
+}
+
+/// Adds a field; one that several forms have allows what any of them allows.
+fn add(properties: &mut JsonObject, name: &str, field: Value) {
+    let field = match properties.get(name) {
+        Some(before) if *before != field => match (before["enum"].as_array(), field["enum"].as_array()) {
+            (Some(one), Some(other)) => json!({ "type": "string", "enum": ([one.as_slice(), other].concat()) }),
+            _ if before["type"] == field["type"] => json!({ "type": before["type"] }),
+            _ => json!({}),
+        },
+        _ => field,
+    };
+    properties.insert(name.to_owned(), field);
+}
+
+/// Returns the type of a field, without its contents. A field of several types gets no type.
+fn shallow(whole: &Value, field: &Value) -> Value {
+    if let Some(text) = field["const"].as_str() {
+        return json!({ "type": "string", "enum": [text] });
+    }
+    let field = resolved(whole, field);
+    match field["type"].as_str() {
+        // Gemini refuses an array without a schema of its items.
+        Some("array") => {
+            let items = resolved(whole, &field["items"]);
+            let kind = items["type"].as_str().map_or_else(|| json!({}), |kind| json!({ "type": kind }));
+            json!({ "type": "array", "items": kind })
+        }
+        Some(kind) => json!({ "type": kind }),
+        None => json!({}),
+    }
+}
+
+/// Returns the schema that a reference names, or the schema itself; another file is an object.
+fn resolved(whole: &Value, schema: &Value) -> Value {
+    let Some(reference) = schema["$ref"].as_str() else { return schema.clone() };
+    match reference.strip_prefix("#/$defs/") {
+        Some(name) => resolved(whole, &whole["$defs"][name]),
+        None => json!({ "type": "object" }),
+    }
 }
 
 /// Returns the schema of an object.

@@ -135,7 +135,7 @@ fn thread_fetch(call: &Call, parameters: &Fetch) -> Result<Value, Failure> {
         return Err(not_taken(outcome, &request));
     }
     let (remote, fetched) = (request.remote.name.as_str(), &fetched);
-    Ok(bounded(answer(&FetchAnswer { remote, fetched, followed: &[], taken_in: &[] })?, name))
+    Ok(bounded(answer(&FetchAnswer { remote, fetched, followed: &[], taken_in: &[], more: None })?, name))
 }
 
 /// Returns the reason why a requested thread was not updated.

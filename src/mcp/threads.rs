@@ -1,22 +1,22 @@
 //! Tools that save and resume states.
 
+use git_handoff::answers::program::{Cut, Resumed};
 use git_handoff::git::store::Store;
-use git_handoff::model::name::ThreadId;
-use git_handoff::model::thread::{Checkpoint, CheckpointId};
+use git_handoff::model::thread::Checkpoint;
 use git_handoff::run::query::difference::Difference;
 use git_handoff::share::anchor::gate;
-use git_handoff::thread::answers::MadeCheckpoint;
+use git_handoff::thread::answers::{MadeCheckpoint, NewCheckpoint};
 use git_handoff::thread::checkpoint::Besides;
 use git_handoff::thread::operations::{GoingOn, Source};
 use git_handoff::thread::steps;
 use git_handoff::thread::target::id;
 use rmcp::schemars::{self, JsonSchema};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::output::Failure;
 
-use super::pieces::{Cut, Part};
+use super::pieces::Part;
 use super::tools::{Call, Effect, Encoding, Entry, Json, MOST_TEXT, Nothing, tool};
 
 /// Returns the tools.
@@ -168,35 +168,6 @@ fn save(call: &Call, parameters: &Save) -> Result<MadeCheckpoint, Failure> {
     keeper.open(|gate| repository.checkpoint(&thread, &Besides { auto_packet: Some(gate), ..besides }, warn, write))
 }
 
-/// A resumed state.
-#[derive(Serialize)]
-#[serde(tag = "schema", rename = "git-handoff.resume/1")]
-struct Resumed {
-    /// The thread.
-    thread_id: ThreadId,
-    /// Its latest checkpoint.
-    checkpoint_id: CheckpointId,
-    /// The SHA-256 of the state in hexadecimal.
-    blob_sha256: String,
-    /// The summary.
-    summary: Option<String>,
-    /// The state.
-    state: String,
-    /// The encoding: `utf-8` or `base64`.
-    encoding: &'static str,
-    /// The number of bytes of the whole state.
-    size: u64,
-    /// The first byte that was returned.
-    offset: u64,
-    /// The offset of the rest, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<u64>,
-    /// The attached packet.
-    packet: Option<Value>,
-    /// Whether the saved working tree was restored.
-    checked_out: bool,
-}
-
 fn resume(call: &Call, parameters: &Resume) -> Result<Resumed, Failure> {
     let repository = call.repository()?;
     let thread_id = id(&parameters.thread_id)?;
@@ -246,7 +217,7 @@ fn diff(call: &Call, parameters: &Diff) -> Result<Difference, Failure> {
     Ok(Difference::new(compared.fields()?, compared.patch(true))?)
 }
 
-fn fork(call: &Call, parameters: &Fork) -> Result<MadeCheckpoint, Failure> {
+fn fork(call: &Call, parameters: &Fork) -> Result<NewCheckpoint, Failure> {
     let repository = call.repository()?;
     let new = id(&parameters.new_thread_id)?;
     let address = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
@@ -254,7 +225,7 @@ fn fork(call: &Call, parameters: &Fork) -> Result<MadeCheckpoint, Failure> {
     Ok(repository.fork(&address, &new, Source::Known, &mut |text| call.warn(text))?)
 }
 
-fn rollback(call: &Call, parameters: &Rollback) -> Result<MadeCheckpoint, Failure> {
+fn rollback(call: &Call, parameters: &Rollback) -> Result<NewCheckpoint, Failure> {
     let repository = call.repository()?;
     let thread = id(&parameters.thread_id)?;
     let to = parameters.checkpoint_id.parse().map_err(|e| Failure::usage(format!("{e}")))?;

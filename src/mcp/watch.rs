@@ -1,20 +1,20 @@
 //! The tool that waits for new entries of a run.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use git_handoff::answers::program::NewEntries;
 use git_handoff::git::refs;
 use git_handoff::git::store::Store;
 use git_handoff::model::digest::Oid;
-use git_handoff::model::name::RunId;
 use git_handoff::repository::Environment;
 use git_handoff::run::query::list::counts;
 use git_handoff::run::query::log_entry::entry_shown;
 use git_handoff::run::query::{Target, View};
 use rmcp::model::JsonObject;
 use rmcp::schemars::{self, JsonSchema};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -182,24 +182,6 @@ impl Watches {
 fn stand(view: &View) -> String {
     let counts: Vec<_> = counts(view).into_iter().map(|(status, count)| format!("{count} {status}")).collect();
     format!("waiting after {} entries; items: {}", view.links.len(), counts.join(", "))
-}
-
-/// The new entries of a run.
-#[derive(Serialize)]
-#[serde(tag = "schema", rename = "git-handoff.watch/1")]
-struct NewEntries<'a> {
-    /// The run.
-    run: &'a RunId,
-    /// The number of entries known after this.
-    entries: usize,
-    /// The new entries, as in `log --json`.
-    new: Vec<Value>,
-    /// The number of items per status, `pending` and `ready` included.
-    counts: BTreeMap<&'static str, u64>,
-    /// Whether the run waits for a person or an agent.
-    settled: bool,
-    /// Whether it is sealed.
-    sealed: bool,
 }
 
 /// Returns true if the run waits for a person or an agent.

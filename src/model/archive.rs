@@ -12,6 +12,7 @@ pub const MOST_RUNS: usize = 1_000;
 
 /// The fields of `archive.added`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ArchiveAdded {
     /// The added runs; empty in entry 0, and only there.
@@ -20,6 +21,7 @@ pub struct ArchiveAdded {
 
 /// An archived run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ArchivedRun {
     /// The commit of its seal, which is a parent of the entry's commit.

@@ -73,6 +73,7 @@ pub struct Waits {
 
 /// Something that a machine lacks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Declined {
     /// The thing, in words.

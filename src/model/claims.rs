@@ -77,6 +77,7 @@ pub(super) fn says_nothing<T: Default + PartialEq>(claim: &Option<T>) -> bool {
 
 /// A worker's claims about itself, in its result file or its output. Nothing verifies them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(extend("minProperties" = 1)))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Reported {
     /// The model that it used.

@@ -43,6 +43,7 @@ words! {
     ///
     /// Ordered from weakest to strictest.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
     #[serde(rename_all = "lowercase")]
     pub enum Network {
         /// Unrestricted.
@@ -57,6 +58,7 @@ words! {
 
 /// A home directory that was the user's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RealHome {
     /// No private one was made.
@@ -65,6 +67,7 @@ pub enum RealHome {
 
 /// Whether a worker can connect to the user's sockets in the file system, such as an SSH agent's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Sockets {
     /// No layer prevents that, whatever the network setting.

@@ -8,6 +8,7 @@ use super::name::RunId;
 
 /// The continued run, as in entry 0.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Continues {
     /// The run.

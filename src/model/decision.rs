@@ -21,6 +21,7 @@ words! {
     word
     /// The decision.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
     #[serde(rename_all = "lowercase")]
     pub enum Decision {
         /// Approved.
@@ -39,6 +40,7 @@ impl Decision {
 
 /// The fields of `item.decided`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ItemDecided {
     /// The item.
@@ -54,6 +56,7 @@ pub struct ItemDecided {
     pub about: About,
     /// The fingerprint of the key that decided.
     #[serde(deserialize_with = "fingerprint")]
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::model::formats::Fingerprint"))]
     pub by: String,
     /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,9 +86,11 @@ impl ItemDecided {
 
 /// The fields of `log.decided`: a decision about an item of a run that another key drives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LogDecided {
     /// The fingerprint of the log's key.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::model::formats::Fingerprint"))]
     pub log: String,
     /// The leaf hash of the run's entry 0.
     pub first: Digest,

@@ -3,7 +3,8 @@
 //! Its first seven fields are known to clients of other systems. The signature covers the canonical
 //! form of all other fields. A received descriptor is untrusted until it is checked.
 
-use serde_json::{Map, Value, json};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
 
 use super::digest::{Digest, Oid};
 use super::format;
@@ -20,36 +21,57 @@ pub const MAX_SIZE: usize = 64 << 10;
 const NONCE: std::ops::RangeInclusive<usize> = 16..=128;
 
 /// The fields of a descriptor without the signature.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Descriptor {
     /// `<thread>:<checkpoint>`.
     pub source: String,
     /// The thread.
+    #[serde(rename = "thread_id")]
     pub thread: ThreadId,
     /// The checkpoint.
+    #[serde(rename = "checkpoint_id")]
     pub checkpoint: CheckpointId,
     /// The blob of the state.
+    #[serde(rename = "blob_id")]
     pub blob: Oid,
-    /// The digest of the state.
+    /// The SHA-256 of the state in hexadecimal.
+    #[serde(rename = "blob_sha256", serialize_with = "hex")]
+    #[cfg_attr(feature = "schemas", schemars(with = "super::formats::HexDigest"))]
     pub sha256: Digest,
-    /// The recipient, or `None` for anyone.
+    /// The recipient; null for anyone.
     pub to_agent: Option<String>,
     /// The summary.
     pub summary: Option<String>,
     /// The ref of the thread.
+    #[serde(rename = "ref")]
     pub reference: String,
     /// The commit of the checkpoint's entry.
     pub commit: Oid,
     /// The leaf hash of the checkpoint's entry.
     pub entry: Digest,
     /// The repository's object format.
+    #[cfg_attr(feature = "schemas", schemars(extend("enum" = ["sha1", "sha256"])))]
     pub object_format: String,
     /// The nonce, which allows one adoption in a repository.
+    #[cfg_attr(feature = "schemas", schemars(length(min = 16, max = 128)))]
     pub nonce: String,
     /// The time of expiry.
     pub expires: Moment,
     /// The packet classification that the sender accepted; absent if clean or without a packet.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted_packet: Option<Unclean>,
+}
+
+/// The signed descriptor of an offered checkpoint: the output of `offer`.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct SignedDescriptor<'a> {
+    /// The fields.
+    #[serde(flatten)]
+    descriptor: &'a Descriptor,
+    /// The SSH signature over the canonical form of all other fields.
+    signature: &'a str,
 }
 
 /// A parsed descriptor with its signed bytes.
@@ -68,37 +90,17 @@ pub struct Received {
 impl Descriptor {
     /// Returns the signed bytes.
     pub fn payload(&self) -> Vec<u8> {
-        format::canonical(&self.value())
+        format::canonical(self)
     }
 
     /// Returns the whole descriptor.
     pub fn signed(&self, signature: &str) -> Value {
-        let mut value = self.value();
-        value["signature"] = signature.into();
-        value
+        serde_json::to_value(SignedDescriptor { descriptor: self, signature }).expect("a descriptor is JSON")
     }
+}
 
-    fn value(&self) -> Value {
-        let mut value = json!({
-            "source": self.source,
-            "thread_id": self.thread,
-            "checkpoint_id": self.checkpoint,
-            "blob_id": self.blob,
-            "blob_sha256": self.sha256.hex(),
-            "to_agent": self.to_agent,
-            "summary": self.summary,
-            "ref": self.reference,
-            "commit": self.commit,
-            "entry": self.entry,
-            "object_format": self.object_format,
-            "nonce": self.nonce,
-            "expires": self.expires,
-        });
-        if let Some(class) = self.accepted_packet {
-            value["accepted_packet"] = class.as_str().into();
-        }
-        value
-    }
+fn hex<S: Serializer>(digest: &Digest, serializer: S) -> Result<S::Ok, S::Error> {
+    digest.hex().serialize(serializer)
 }
 
 impl Received {

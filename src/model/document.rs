@@ -13,6 +13,7 @@ use super::time::Moment;
 
 /// The fields of `document.written`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DocumentWritten {
     /// The document.
@@ -50,9 +51,11 @@ impl DocumentWritten {
 
 /// The fields of `log.written`: a revision for a run that another key drives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LogWritten {
     /// The fingerprint of the log's key.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::model::formats::Fingerprint"))]
     pub log: String,
     /// The leaf hash of the run's entry 0.
     pub first: Digest,
@@ -104,6 +107,7 @@ fn document_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FilePath,
 
 /// The author of a revision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Author {
     /// An actor.
@@ -123,6 +127,7 @@ impl fmt::Display for Author {
 
 /// A revision of a document.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Revision {
     /// The number, from 1.
     #[serde(rename = "revision")]
@@ -132,6 +137,7 @@ pub struct Revision {
     pub product: Product,
     /// The schema it was validated against.
     #[serde(serialize_with = "schema_text")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<super::formats::SchemaName>"))]
     pub schema: Option<Schema>,
     /// The digest of the previous revision.
     pub previous: Option<Digest>,

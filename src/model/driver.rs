@@ -74,6 +74,7 @@ words! {
     word
     /// The reason why an attempt was taken from its driver.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
     #[serde(rename_all = "lowercase")]
     pub enum Because {
         /// The driver was silent for the time that `run.shared` names.
@@ -89,6 +90,7 @@ words! {
 
 /// The fields of `run.shared`: the run is driven through a remote from here on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunShared {
     /// The time between two beats of a driver, in milliseconds.

@@ -146,6 +146,7 @@ impl FromStr for Elsewhere {
 
 /// A product from outside the run, as in entry 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Import {
     /// The product.

@@ -15,6 +15,7 @@ use super::usage::Usage;
 
 /// The fields of `item.retried` and `item.requeued`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ItemEnded {
     /// The item.
@@ -26,7 +27,7 @@ pub struct ItemEnded {
     /// Details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// The exit of the process, if known.
+    /// The exit of the process; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
     /// Milliseconds from dispatch to the end, if known.
@@ -43,6 +44,7 @@ pub struct ItemEnded {
     pub usage: Option<Usage>,
     /// The worker's claims about the attempt.
     #[serde(default, skip_serializing_if = "says_nothing")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<super::formats::Stated>"))]
     pub claims: Option<Box<Claims>>,
     /// The earliest time of the next attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,6 +89,7 @@ impl ItemEnded {
 
 /// The reason for another attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Again {
     /// The attempt failed, and attempts are left.
@@ -101,6 +104,7 @@ pub enum Again {
 
 /// The fields of `item.skipped` and `item.cancelled`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ItemDropped {
     /// The item.
@@ -125,6 +129,7 @@ impl ItemDropped {
 
 /// The fields of `run.closed` and `run.cancelled`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunEnded {
     /// The reason.
@@ -145,6 +150,7 @@ impl RunEnded {
 
 /// The fields of `run.sealed`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunSealed {
     /// The RFC 6962 tree hash of the leaf hashes of all previous entries.

@@ -27,6 +27,7 @@ use super::time::Moment;
 
 /// The fields of `item.fired`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ItemFired {
     /// The item.
@@ -42,6 +43,7 @@ pub struct ItemFired {
     pub driver: Option<DriverId>,
     /// The driver's claims about itself.
     #[serde(default, skip_serializing_if = "says_nothing")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<super::formats::Stated>"))]
     pub claims: Option<Box<Claims>>,
 }
 
@@ -64,6 +66,7 @@ impl ItemFired {
 
 /// A resolved input: its source, and the digest of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct InputRef {
     /// The source.
@@ -78,6 +81,7 @@ pub struct InputRef {
 /// Bytes that an entry names, such as a product: their SHA-256, their git object name, and their
 /// number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Product {
     /// The digest of the raw bytes.
@@ -103,23 +107,47 @@ impl Product {
 #[error("the bytes cannot be named by this repository's hash function; a repository of --object-format=sha256 can")]
 pub struct Unnamed(#[source] pub Box<dyn std::error::Error + Send + Sync>);
 
+/// A kind of entry for the schema of entries.
+#[cfg(feature = "schemas")]
+pub(super) struct KindSchema {
+    /// The name of its definition.
+    pub(super) name: &'static str,
+    /// The kind as written in entries.
+    pub(super) kind: &'static str,
+    /// The doc comment.
+    pub(super) about: &'static str,
+    /// The schema of its fields.
+    pub(super) fields: schemars::Schema,
+}
+
 /// Defines the events by a table: the kind, the fields, the roles of which one is required, and the
 /// function that applies the event to the state of a run. Without roles, any key of the run may
 /// append it.
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:literal => $variant:ident($fields:ident) by |$e:pat_param| $roles:expr
+    ($($(#[doc = $doc:literal])* $kind:literal => $variant:ident($fields:ident) by |$e:pat_param| $roles:expr
         $(, then $follow:expr)?;)*) => {
         /// An event with the fields of its kind.
         #[derive(Clone, Debug, PartialEq)]
         #[expect(clippy::large_enum_variant, reason = "only entry 0 is so large, and a run has one")]
         pub enum Event {
-            $($(#[$doc])* $variant($fields),)*
+            $($(#[doc = $doc])* $variant($fields),)*
         }
 
         impl Event {
             /// Returns the kind as written in entries.
             pub fn kind(&self) -> &'static str {
                 match self { $(Event::$variant(_) => $kind),* }
+            }
+
+            /// Describes the kinds for the schema of entries.
+            #[cfg(feature = "schemas")]
+            pub(super) fn kinds(generator: &mut schemars::SchemaGenerator) -> Vec<KindSchema> {
+                vec![$(KindSchema {
+                    name: stringify!($variant),
+                    kind: $kind,
+                    about: concat!($($doc, "\n"),*),
+                    fields: <$fields as schemars::JsonSchema>::json_schema(generator),
+                }),*]
             }
 
             /// Returns the fields as a JSON object.

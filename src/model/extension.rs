@@ -12,6 +12,7 @@ use super::plan::Item;
 
 /// The fields of `run.extended`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RunExtended {
     /// The origin of the items.
@@ -49,6 +50,7 @@ impl RunExtended {
 
 /// The fields of `run.concluded`: an outcome recorded by a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RunConcluded {
     /// The rule.
@@ -69,6 +71,7 @@ impl RunConcluded {
 
 /// The origin of added items.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Cause {
     /// A rule of the run, by id.

@@ -54,6 +54,7 @@ impl Phase {
 
 /// The driver that holds a running attempt, as the dispatch names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Holder {
     /// The driver.
     pub driver: DriverId,

@@ -11,9 +11,11 @@ use super::format;
 ///
 /// A writer also stores its [`Indexed`] form in the log's tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LogRecorded {
     /// The fingerprint of the log's key.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::model::formats::Fingerprint"))]
     pub log: String,
     /// The leaf hash of entry 0.
     pub first: Digest,

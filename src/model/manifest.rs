@@ -24,11 +24,13 @@ pub const SCHEMA: &str = "git-handoff.manifest/1";
 ///
 /// It has names of environment variables, no values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Manifest {
     /// Always [`SCHEMA`].
+    #[cfg_attr(feature = "schemas", schemars(extend("const" = "git-handoff.manifest/1")))]
     pub schema: String,
-    /// The tree that it began on: the base with the patches that its needs apply. Absent if they
+    /// The tree that it began on: the base with the patches that its needs apply; absent if they
     /// apply none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Oid>,
@@ -50,12 +52,15 @@ pub struct Manifest {
     pub held_out: Option<Digest>,
     /// True if the check must fail before the work.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "schemas", schemars(extend("const" = true)))]
     pub red_first: bool,
     /// Where the check runs.
     #[serde(default, skip_serializing_if = "VerifyIn::is_worktree")]
+    #[cfg_attr(feature = "schemas", schemars(extend("const" = "fresh")))]
     pub verify_in: VerifyIn,
     /// The rules of protected files.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    #[cfg_attr(feature = "schemas", schemars(length(min = 1)))]
     pub protect: BTreeSet<ProtectRule>,
     /// The effect of a change to them, unless it makes the item red.
     #[serde(default, skip_serializing_if = "is_red")]

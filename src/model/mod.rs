@@ -25,11 +25,15 @@ pub mod driver;
 pub mod elsewhere;
 pub mod ended;
 pub mod entry;
+#[cfg(feature = "schemas")]
+pub mod entry_schema;
 pub mod event;
 pub mod evidence;
 pub mod extension;
 pub mod files;
 pub mod format;
+#[cfg(feature = "schemas")]
+pub mod formats;
 pub mod graph;
 pub mod grow;
 pub mod hints;

@@ -17,6 +17,7 @@ use super::usage::Usage;
 
 /// The final status of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// The executor exited with 0 and its products are recorded.
@@ -27,6 +28,7 @@ pub enum Outcome {
 
 /// The exit of a process; exactly one of the two is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Exit {
     /// The exit code.
@@ -39,6 +41,7 @@ pub struct Exit {
 
 /// The outcome of checking a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Verified {
     /// Whether the check passed.
@@ -52,6 +55,7 @@ pub const PASSED: Verified = Verified { passed: true, by: VerifiedBy::Command };
 
 /// The origin of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum VerifiedBy {
     /// The configured verify command.
@@ -63,6 +67,7 @@ pub enum VerifiedBy {
 
 /// One run of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CheckRun {
     /// The command, with credentials removed.
@@ -74,7 +79,8 @@ pub struct CheckRun {
     pub duration_ms: u64,
     /// The digest and size of its output; the bytes may be deleted.
     pub output: Transcript,
-    /// How many protected files differed from their reference state and were replaced.
+    /// The number of protected files that differed from their reference state and were replaced;
+    /// absent if 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub restored: u64,
     /// The digest of the held-out files laid over the worktree.
@@ -89,6 +95,7 @@ fn is_zero(count: &u64) -> bool {
 
 /// How far the record of an end reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Grade {
     /// The products are those of a commit that was made before; nothing of its making is recorded.
@@ -97,6 +104,7 @@ pub enum Grade {
 
 /// The digest and size of a transcript; its bytes may be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Transcript {
     /// The digest of the transcript as kept.
@@ -107,6 +115,7 @@ pub struct Transcript {
 
 /// The fields of `item.reconciled`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ItemReconciled {
     /// The item.
@@ -115,13 +124,14 @@ pub struct ItemReconciled {
     pub attempt: u32,
     /// The result.
     pub status: Outcome,
-    /// Set if less than the whole work is recorded.
+    /// `claimed` if less than the whole work is recorded: a commit that was made before; absent
+    /// otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
     /// The reason of a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The exit of the process, if there was one.
+    /// The exit of the process; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
     /// Milliseconds from dispatch to the end of capture.
@@ -151,18 +161,22 @@ pub struct ItemReconciled {
     pub usage: Option<Usage>,
     /// The worker's claims about the attempt.
     #[serde(default, skip_serializing_if = "says_nothing")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<super::formats::Stated>"))]
     pub claims: Option<Box<Claims>>,
     /// The tree of the base with the reference state of the protected files, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Oid>,
     /// The changes of the patch to protected files, sorted by path.
     #[serde(default, deserialize_with = "protected::in_order", skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schemas", schemars(length(min = 1)))]
     pub protected: Vec<ProtectedChange>,
     /// True if the settings allow these changes, so that they do not make the item red.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "schemas", schemars(extend("const" = true)))]
     pub protected_allowed: bool,
     /// True if a check that passed judged these changes, so that they do not make the item red.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "schemas", schemars(extend("const" = true)))]
     pub protected_judged: bool,
     /// The driver that held the attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -28,6 +28,7 @@ pub const CLAIMED: &str = "claimed";
 
 /// The number of items by result; each counts once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Outcomes {
     /// All.
     pub total: u64,
@@ -48,25 +49,28 @@ pub struct Outcomes {
     /// Replaced by others; not counted otherwise.
     #[serde(skip_serializing_if = "is_zero")]
     pub superseded: u64,
-    /// Done, including red, without products although they could have some.
+    /// Done, including red, without products although they could have some; absent if 0.
     #[serde(rename = "handedOverNothing", skip_serializing_if = "is_zero")]
     pub handed_over_nothing: u64,
-    /// Done by a commit that was made before; counted in `done` as well.
+    /// Done by a commit that was made before; counted in `done` as well; absent if 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub claimed: u64,
-    /// Outcomes recorded by rules and still valid: the run is then not good.
+    /// Outcomes recorded by rules and still valid: the run is then not good; absent if there are
+    /// none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,
-    /// The first rule that stopped the run early, with the reason: the run is then not good.
+    /// The first rule that stopped the run early, with the reason: the run is then not good; absent
+    /// if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<Stopped>,
-    /// The other rules that stopped the run early.
+    /// The other rules that stopped the run early; absent if there are none.
     #[serde(rename = "alsoStopped", skip_serializing_if = "Vec::is_empty")]
     pub also_stopped: Vec<Stopped>,
 }
 
 /// A rule that stopped a run early.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Stopped {
     /// The rule.
     pub rule: ItemId,

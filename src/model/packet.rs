@@ -31,6 +31,7 @@ words! {
     as_str
     /// The classification of a packet that is not clean.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
     #[serde(rename_all = "lowercase")]
     pub enum Unclean {
         /// A person must look first.

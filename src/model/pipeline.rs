@@ -90,6 +90,7 @@ words! {
     word
     /// The kind of a block, as in files and evidence.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
     #[serde(rename_all = "lowercase")]
     pub enum BlockKind {
         /// [`Block::Agent`]

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::format::{FETCHED_REFS, REFS};
 use super::log_name::LogName;
 use super::name::{RunId, ThreadId, encode_segment};
-use super::words::{words, written_as_text};
+use super::words::{schema_of_words, words, written_as_text};
 
 /// The maximum number of refs to fetch from one remote or bundle.
 pub const MOST_REFS: usize = 50_000;
@@ -32,9 +32,11 @@ words! {
     }
 }
 written_as_text!(Kind);
+schema_of_words!(Kind: "The kind of a ref.");
 
 /// A shared ref, relative to a folder of refs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Place {
     /// The kind.
     pub kind: Kind,

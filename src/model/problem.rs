@@ -15,15 +15,16 @@ const MAX_SAID: usize = 2048;
 
 /// A problem with its place and a suggestion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Problem {
     /// The stable code.
     pub code: Code,
     /// The JSON path of the value (`items[3].needs.patch.from`); empty for the whole file.
     pub path: String,
-    /// The item's id.
+    /// The item's id; absent if it is about none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
-    /// The line of the file, from 1.
+    /// The line of the file, from 1; absent if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     /// The message.
@@ -93,6 +94,7 @@ macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
         /// The stable codes of problems, never renamed.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
         #[serde(rename_all = "kebab-case")]
         pub enum Code { $($(#[$doc])* $variant,)* }
 

@@ -25,6 +25,7 @@ const COMPARISON: usize = 256;
 /// It dereferences to the kept ones: at most [`MAX_PROBLEMS`], within a size limit. It is empty if
 /// and only if nothing was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Problems {
     listed: Vec<Problem>,

@@ -18,9 +18,11 @@ pub const SCHEMA: &str = "git-handoff.proof/1";
 ///
 /// Parsed but unverified; `verify` checks that it is about one thing and proves it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Proof {
     /// [`SCHEMA`].
+    #[cfg_attr(feature = "schemas", schemars(extend("const" = "git-handoff.proof/1")))]
     pub schema: String,
     /// The run.
     pub run: RunId,
@@ -51,6 +53,7 @@ pub struct Proof {
 
 /// A product by its key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Handed {
     /// `patch` or `outputs/<path>`.
@@ -61,6 +64,7 @@ pub struct Handed {
 
 /// An earlier state of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Earlier {
     /// The number of entries.
@@ -73,6 +77,7 @@ pub struct Earlier {
 
 /// An entry with its signature.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Signed {
     /// The commit's bytes.
@@ -84,9 +89,11 @@ pub struct Signed {
 
 /// An entry with its position.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Leaf {
     /// The entry; the canonical form is hashed.
+    #[cfg_attr(feature = "schemas", schemars(with = "super::entry::Entry"))]
     pub entry: Value,
     /// The inclusion path.
     pub path: Vec<Digest>,

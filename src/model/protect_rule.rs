@@ -30,6 +30,7 @@ pub fn limits_in_words() -> String {
 ///
 /// In order, pathspecs come first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum ProtectRule {
     /// Protects the files that a pathspec selects.

@@ -13,6 +13,7 @@ pub const MOST_CHANGES: usize = 1000;
 
 /// A change of a product to a protected file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ProtectedChange {
     /// The path from the top of the repository, as git writes it with `core.quotePath=false`:
@@ -36,6 +37,7 @@ words! {
     as_str
     /// The kind of a change to a protected file, compared with the reference state.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
     #[serde(rename_all = "lowercase")]
     pub enum ChangeKind {
         /// The product adds the file.
@@ -51,6 +53,7 @@ words! {
 
 /// The effect of a change to a protected file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum OnProtectedChange {
     /// The item is red.
@@ -78,6 +81,7 @@ pub fn judged_in_words(count: usize) -> String {
 
 /// Where the check of an attempt runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum VerifyIn {
     /// In the worktree that the worker left.

@@ -13,6 +13,7 @@ use super::name::{FilePath, ItemId, RunId};
 
 /// The source of reused products: an item with equal manifest and inputs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Reused {
     /// The run.

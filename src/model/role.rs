@@ -17,6 +17,7 @@ words! {
     word
     /// A role of a key in a run.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
     #[serde(rename_all = "lowercase")]
     pub enum Role {
         /// Owns the run: admits keys, adds and cancels items, closes it.
@@ -49,10 +50,12 @@ impl FromStr for Role {
 
 /// The fields of `run.admitted`: an additional role for a key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RunAdmitted {
     /// The fingerprint of the key.
     #[serde(deserialize_with = "fingerprint")]
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::model::formats::Fingerprint"))]
     pub key: String,
     /// The role.
     pub role: Role,
@@ -81,10 +84,12 @@ impl RunAdmitted {
 
 /// The fields of `run.dismissed`: a key has no role from here on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RunDismissed {
     /// The fingerprint of the key.
     #[serde(deserialize_with = "fingerprint")]
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::model::formats::Fingerprint"))]
     pub key: String,
 }
 

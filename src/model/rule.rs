@@ -93,6 +93,7 @@ pub struct Seen {
 
 /// A requirement of a rule with its result.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Check {
     /// Whether it is met.
     pub holds: bool,

@@ -13,6 +13,7 @@ const MAX_VERSION: u32 = i32::MAX.unsigned_abs();
 
 /// A schema with a version: `report@1`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Schema {
     /// The id.
@@ -20,6 +21,7 @@ pub struct Schema {
     pub id: String,
     /// The version, from 1.
     #[serde(deserialize_with = "read_version")]
+    #[cfg_attr(feature = "schemas", schemars(range(min = 1, max = 2_147_483_647)))]
     pub version: u32,
 }
 

@@ -16,6 +16,7 @@ use super::role::{Keys, Role};
 
 /// The fields of `run.submitted`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunSubmitted {
     /// The bytes of `plan.json`.
@@ -42,6 +43,7 @@ pub struct RunSubmitted {
     pub pattern: String,
     /// The keys that may append, by fingerprint, each with at least one role.
     #[serde(deserialize_with = "roles")]
+    #[cfg_attr(feature = "schemas", schemars(with = "BTreeMap<super::formats::Fingerprint, BTreeSet<Role>>"))]
     pub roles: BTreeMap<String, BTreeSet<Role>>,
     /// The program that submitted the run.
     pub tool: String,

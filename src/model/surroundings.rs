@@ -12,6 +12,7 @@ use super::program::{Interpreter, Program};
 /// JSON object is valid. A field that is unknown or has another form than here is kept as it is, in
 /// `others`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Surroundings {
     /// The digest of the three commands as run, if credentials were removed from the manifest.
@@ -44,15 +45,19 @@ pub struct Surroundings {
     /// The places that settings let it read, if confined: `~/…`, paths from the top of the
     /// repository, or names of settings. Sorted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schemas", schemars(length(min = 1)))]
     pub readable: Vec<String>,
     /// Those that settings let it write.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schemas", schemars(length(min = 1)))]
     pub writable: Vec<String>,
     /// The paths and patterns that the worktree had as links.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schemas", schemars(length(min = 1)))]
     pub linked: Vec<String>,
     /// Those that it had as copies of untracked files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schemas", schemars(length(min = 1)))]
     pub copied: Vec<String>,
     /// The digest of the worktree's tags, or `None` if it had no refs.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -67,6 +67,7 @@ pub struct BadCheckpointId(String);
 
 /// A saved working tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Worktree {
     /// The tree of tracked and untracked files, byte for byte as on disk.
@@ -77,6 +78,7 @@ pub struct Worktree {
 
 /// An ignored file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Ignored {
     /// The path; with a trailing slash, a folder too large to list.
@@ -85,6 +87,7 @@ pub struct Ignored {
 
 /// The run tied to a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RunTie {
     /// The run.
@@ -95,6 +98,7 @@ pub struct RunTie {
 
 /// The checkpoint that a thread was created from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SourceCheckpoint {
     /// Its thread.
@@ -113,6 +117,7 @@ impl fmt::Display for SourceCheckpoint {
 
 /// An adopted offer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AdoptedFrom {
     /// The checkpoint.
@@ -125,6 +130,7 @@ pub struct AdoptedFrom {
     /// The descriptor's nonce.
     pub nonce: String,
     /// The fingerprint of the signing key of descriptor and checkpoint.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::model::formats::Fingerprint"))]
     pub signer: String,
     /// Whether the adopter accepted an unknown key.
     pub accepted_unknown: bool,
@@ -138,6 +144,7 @@ pub struct AdoptedFrom {
 
 /// The content of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Content {
     /// The state.
     pub state: Product,
@@ -157,6 +164,7 @@ pub struct Content {
 
 /// The origin of a content: a run, or another checkpoint with the same content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Origin {
     /// The checkpoint is tied to this run.
@@ -198,6 +206,7 @@ impl fmt::Display for Origin {
 
 /// The fields of `thread.checkpointed`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ThreadCheckpointed {
     /// The content.
@@ -234,6 +243,7 @@ impl Event {
 
 /// The fields of `thread.resumed`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ThreadResumed {
     /// The resumed checkpoint: the latest.

@@ -19,6 +19,7 @@ const MOST: u128 = 1_000_000_000;
 
 /// The use of one attempt, or of several together. Nothing verifies it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(extend("minProperties" = 1)))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Usage {
     /// The tokens that its models read, including those from a cache.

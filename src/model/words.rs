@@ -53,4 +53,21 @@ macro_rules! as_text {
     )+};
 }
 
-pub(crate) use {as_text, words, written_as_text};
+/// Gives enums of `words!` that write themselves as text a JSON Schema: the list of their words.
+macro_rules! schema_of_words {
+    ($($name:ident: $about:literal),+) => {$(
+        #[cfg(feature = "schemas")]
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let words: std::collections::BTreeSet<String> = Self::ALL.iter().map(ToString::to_string).collect();
+                schemars::json_schema!({ "description": $about, "type": "string", "enum": words })
+            }
+        }
+    )+};
+}
+
+pub(crate) use {as_text, schema_of_words, words, written_as_text};

@@ -24,6 +24,7 @@ mod web;
 use std::error::Error;
 use std::io;
 
+use git_handoff::answers::program::Failed;
 use git_handoff::git::no_locks::NoLocks;
 use git_handoff::model::any_error::AnyError;
 use git_handoff::model::causes;
@@ -32,32 +33,26 @@ use git_handoff::model::errors::Coded;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::printable::cut;
 use git_handoff::thread::packet::Report;
-use serde::Serialize;
 use serde_json::Value;
 
 use rules::hint_table;
 
 /// A failure of a command. Its JSON form is printed on standard error.
-#[derive(Debug, Serialize)]
-#[serde(tag = "schema", rename = "git-handoff.error/1")]
+#[derive(Debug)]
 pub(crate) struct Failure {
     /// A stable code for programs.
     pub(crate) code: &'static str,
     /// The exit code.
-    #[serde(skip)]
     pub(crate) exit: u8,
     /// The message.
     pub(crate) message: String,
     /// The causes, outermost first.
     pub(crate) causes: Vec<String>,
     /// The way out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hint: Option<Hint>,
     /// The report of the packet check that failed.
-    #[serde(rename = "check", skip_serializing_if = "Option::is_none")]
     pub(crate) report: Option<Box<Report>>,
     /// Further details for programs.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) details: Option<Box<Value>>,
 }
 
@@ -115,7 +110,15 @@ impl Failure {
 
     /// Returns the JSON form.
     pub(crate) fn to_json(&self) -> Value {
-        credential::redact_json(serde_json::to_value(self).expect("every answer can be written as JSON"))
+        let answer = Failed {
+            code: self.code,
+            message: &self.message,
+            causes: &self.causes,
+            hint: self.hint.as_ref(),
+            check: self.report.as_deref(),
+            details: self.details.as_deref(),
+        };
+        credential::redact_json(serde_json::to_value(answer).expect("every answer can be written as JSON"))
     }
 
     /// Creates the failure of an error that states its code, unless an error that it wraps decides.

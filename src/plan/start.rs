@@ -47,6 +47,7 @@ pub fn start(id: &RunId, protect: &[String], agent: Option<&str>) -> String {
 
 /// The output of `plan new --json`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.plan-new/1")]
 pub struct PlanStarted<'a> {
     /// The file.

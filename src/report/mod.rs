@@ -65,9 +65,12 @@ pub struct Request<'a> {
 
 /// The file that was written, as `report --json` prints it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.report/1")]
 pub struct Written {
+    /// The path of the file, as given.
     file: String,
+    /// The size of the file.
     bytes: usize,
 }
 

@@ -9,9 +9,11 @@ use super::{Error, Repository};
 
 /// The output of `key --json`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.key/1", rename_all = "camelCase")]
 pub struct KeyLine {
     /// `SHA256:<base64>` of the key.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::model::formats::Fingerprint"))]
     pub fingerprint: String,
     /// The principal.
     pub principal: String,

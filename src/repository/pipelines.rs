@@ -22,16 +22,22 @@ use crate::model::registered::{Registered, RegisteredBy};
 
 /// The output of `pipeline validate --json`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.pipeline-validate/1")]
-#[expect(missing_docs, reason = "docs/schema/pipeline-validate.json describes the fields")]
 pub struct PipelineVerdict<'a> {
+    /// Whether the bytes are a valid pipeline.
     pub valid: bool,
+    /// The id, if valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<&'a str>,
+    /// The digest of the bytes, if valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<Digest>,
+    /// The number of blocks, if valid.
     pub blocks: usize,
+    /// The first problems.
     pub problems: &'a Problems,
+    /// The number of further problems.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<usize>,
 }
@@ -52,19 +58,25 @@ impl<'a> PipelineVerdict<'a> {
 
 /// The output of `pipeline add --json`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.pipeline-add/1")]
-#[expect(missing_docs, reason = "docs/schema/pipeline-add.json describes the fields")]
 pub struct PipelineAdded {
+    /// The name that plans refer to.
     pub id: String,
+    /// The digest of its bytes.
     pub hash: Digest,
+    /// The reference that pins these bytes.
     pub pinned: String,
+    /// Whether the registration changed.
     pub added: bool,
+    /// The digest that was registered under this id before, if it differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced: Option<Digest>,
 }
 
 /// The output of `pipeline list --json`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.pipelines/1")]
 pub struct PipelineList {
     /// The pipelines, in order of their ids.
@@ -73,30 +85,43 @@ pub struct PipelineList {
 
 /// A listed pipeline.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/pipelines.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct PipelineListed {
+    /// The name that plans refer to.
     pub id: String,
+    /// The digest of its bytes, if usable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<Digest>,
+    /// The reference that pins these bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pinned: Option<String>,
+    /// A description of its blocks.
     pub blocks: Vec<String>,
+    /// The file, as the setting names it.
     pub file: String,
+    /// The reason why it cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
 /// The output of `pipeline show --json`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.pipeline/1")]
-#[expect(missing_docs, reason = "docs/schema/pipeline.json describes the fields")]
 pub struct PipelineShown {
+    /// The name that plans refer to.
     pub id: String,
+    /// The digest of its bytes.
     pub hash: Digest,
+    /// The reference that pins these bytes.
     pub pinned: String,
+    /// Whether the id alone refers to these bytes.
     pub registered: bool,
+    /// A description of its blocks, for people.
     #[serde(skip)]
     pub blocks: Vec<String>,
+    /// The content of the file.
+    #[cfg_attr(feature = "schemas", schemars(with = "serde_json::Map<String, Value>"))]
     pub spec: Value,
 }
 

@@ -44,6 +44,7 @@ pub struct RemoteRecord {
 
 /// A run, thread or log that a remote lacks although it showed it before or a log of its names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Vanished {
     /// The remote.
     #[serde(skip)]
@@ -55,7 +56,7 @@ pub struct Vanished {
     #[serde(rename = "seen")]
     pub was_shown: bool,
     /// A local ref that still has it, up to its latest known commit: fetched from this remote, else
-    /// our own, else fetched from another.
+    /// our own, else fetched from another; absent if there is none.
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
     pub local_copy: Option<String>,
     /// The name of our own ref for it; the ref may not exist.

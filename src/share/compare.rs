@@ -23,6 +23,7 @@ use super::{Kind, Place};
 
 /// An invalid object on a remote under the name of one of our chains.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Rival {
     /// The place.
     #[serde(flatten)]
@@ -160,6 +161,7 @@ impl RemoteRefs<'_> {
 
 /// A chain that diverges from the remote's.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Diverged {
     /// The kind and name.
     #[serde(flatten)]

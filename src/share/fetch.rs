@@ -4,6 +4,10 @@
 //! remote has shown. After a crash or a refusal no ref points at the unreferenced objects, and the
 //! next fetch completes the rest.
 
+mod status;
+
+pub use status::Status;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
@@ -53,6 +57,7 @@ impl Request {
 
 /// The result for one ref of the remote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct FetchedRef {
     /// The kind and name.
     #[serde(flatten)]
@@ -69,56 +74,9 @@ pub struct FetchedRef {
     pub status: Status,
 }
 
-/// The result of fetching a ref.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case", tag = "status", content = "reason")]
-pub enum Status {
-    /// Not here before.
-    New,
-    /// Fast-forwarded.
-    Updated,
-    /// Unchanged.
-    UpToDate,
-    /// Not a fast-forward; the earlier object is kept.
-    Rewritten,
-    /// Not an object that this kind of ref may have; rejected.
-    Unfit(#[serde(skip)] &'static str),
-    /// Invalid objects or entries, or written by an unauthorized key, with the reason. The earlier
-    /// object is kept.
-    Unsound(String),
-}
-
-impl Status {
-    /// Returns the word, as in JSON.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Updated => "updated",
-            Self::UpToDate => "up-to-date",
-            Self::Rewritten => "rewritten",
-            Self::Unfit(_) => "unfit",
-            Self::Unsound(_) => "unsound",
-        }
-    }
-
-    /// Returns the reason why the remote's object was rejected.
-    fn refusal(&self) -> Option<String> {
-        match self {
-            Self::New | Self::Updated | Self::UpToDate => None,
-            Self::Rewritten => Some("it does not continue what was fetched before".to_owned()),
-            Self::Unfit(what) => Some(format!("it is {what}")),
-            Self::Unsound(why) => Some(why.clone()),
-        }
-    }
-
-    /// Returns true if the remote's object was rejected.
-    pub fn is_refused(&self) -> bool {
-        self.refusal().is_some()
-    }
-}
-
 /// The result of a fetch.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Fetched {
     /// Every examined ref.
     pub refs: Vec<FetchedRef>,
@@ -126,12 +84,13 @@ pub struct Fetched {
     pub skipped: Vec<String>,
     /// The number of blobs fetched in addition.
     pub blobs: usize,
-    /// Names that the remote lacks although it had them or a log of its names them. Fetched copies
-    /// stay here.
+    /// Names that the remote lacks although it had them or a log of its names them; absent if there
+    /// are none. Fetched copies stay here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub vanished: Vec<Vanished>,
-    /// Runs whose fetched refs were replaced by an archive of the remote.
+    /// Runs whose fetched refs were replaced by an archive of the remote; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Vec<crate::model::name::RunId>"))]
     pub archived: Vec<String>,
 }
 

@@ -19,7 +19,7 @@ use crate::model::any_error::AnyError;
 use crate::model::credential::gate::Gate;
 use crate::model::digest::Oid;
 use crate::model::entry::Subject;
-use crate::model::words::{words, written_as_text};
+use crate::model::words::{schema_of_words, words, written_as_text};
 use crate::run::query::target::{self, Target};
 
 use super::archived_runs;
@@ -84,6 +84,7 @@ pub struct Request {
 
 /// The result, or planned result, for one ref of the remote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Moved {
     /// The kind and name.
     #[serde(flatten)]
@@ -120,6 +121,7 @@ words! {
 }
 
 written_as_text!(Status);
+schema_of_words!(Status: "The relation of our object to the remote's.");
 
 impl Status {
     /// Returns true if something is to be pushed.
@@ -130,6 +132,7 @@ impl Status {
 
 /// The result of a push.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Pushed {
     /// Every examined ref, except those left out.
     #[serde(rename = "refs")]
@@ -137,10 +140,11 @@ pub struct Pushed {
     /// Invalid objects on the remote under the names of our chains.
     #[serde(rename = "unsound", skip_serializing_if = "Vec::is_empty")]
     pub rivals: Vec<Rival>,
-    /// Refs of archived runs that the remote refused to delete.
+    /// Refs of archived runs that the remote refused to delete; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stays: Vec<Stays>,
-    /// Runs and threads that were left out, because the remote has others of the same name.
+    /// Runs and threads that were left out, because the remote has others of the same name; absent
+    /// if there are none.
     #[serde(rename = "leftOut", skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<Diverged>,
     /// Runs and threads whose log only another key can write, as after a rotation.
@@ -150,10 +154,12 @@ pub struct Pushed {
 
 /// A ref of an archived run that the remote refused to delete.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/push.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Stays {
+    /// The remote's ref.
     #[serde(rename = "ref")]
     pub reference: String,
+    /// The reason, in the remote's words.
     pub reason: String,
 }
 

@@ -24,6 +24,7 @@ use super::{Place, push_refs};
 
 /// A run or thread with statements of a key that no shared log has.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Unwritten {
     /// The key that can write them.
     pub key: String,

@@ -107,7 +107,7 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<AdoptedCheckpoint, An
         made: CheckpointState::from_checkpoint(&made),
         signer: signer.clone(),
         accepted_unknown_signer: accepted_unknown,
-        lineage: lineage.map(|ancestor| ancestor.to_json()).collect(),
+        lineage: lineage.collect(),
         packet: passed.found,
         checked_out: request.checkout,
         submodules: behind,

@@ -106,7 +106,7 @@ impl Repository {
             && holds_same(latest, content, run.as_ref())
             && self.holds_same_packet(latest, content, draft.as_ref())?
         {
-            return Ok(MadeCheckpoint::unchanged(latest));
+            return Ok(MadeCheckpoint::unchanged(thread, latest));
         }
         let mut content = content.clone();
         if let (Some(draft), Some(gate)) = (draft, besides.auto_packet) {
@@ -115,7 +115,7 @@ impl Repository {
             self.warn_if_unclean(text.as_bytes(), gate, trail, warn)?;
         }
         let made = save(writer, thread, open.as_ref(), content, run.clone().map(Origin::Run))?;
-        Ok(MadeCheckpoint::new(&made, MadeCheckpoint::SAVED))
+        Ok(MadeCheckpoint::new(thread, &made))
     }
 
     /// Returns true if a checkpoint has the packet of `content`, or one with the facts of `draft`

@@ -16,7 +16,7 @@ use crate::repository::{Repository, Trust};
 use crate::verify::{Options, knows_key};
 
 use super::adopt::{self, Request};
-use super::answers::{AdoptedCheckpoint, MadeCheckpoint, ThreadSummary, Threads};
+use super::answers::{AdoptedCheckpoint, NewCheckpoint, ThreadSummary, Threads};
 use super::offer::{self, AtRemotes, Terms};
 use super::target::ThreadTarget;
 use super::{own_threads, steps};
@@ -159,7 +159,7 @@ impl Repository {
         new: &ThreadId,
         whose: Source,
         warn: &mut dyn FnMut(&str),
-    ) -> Result<MadeCheckpoint, AnyError> {
+    ) -> Result<NewCheckpoint, AnyError> {
         self.free_of_secrets(THREAD, new.as_str())?;
         let target = ThreadTarget::find(&self.store, source)?;
         let vouched = target.vouched(self, whose == Source::Any, warn)?;
@@ -179,7 +179,7 @@ impl Repository {
             }
         }
         let made = steps::fork(&self.writer()?, &vouched, target.checkpoint.as_ref(), new)?;
-        Ok(MadeCheckpoint::new(&made, MadeCheckpoint::FORKED))
+        Ok(NewCheckpoint::new(new, &made, NewCheckpoint::FORKED))
     }
 
     /// Appends an earlier checkpoint of our thread as its latest.
@@ -189,10 +189,11 @@ impl Repository {
         to: &CheckpointId,
         accept_untrusted: bool,
         warn: &mut dyn FnMut(&str),
-    ) -> Result<MadeCheckpoint, AnyError> {
+    ) -> Result<NewCheckpoint, AnyError> {
+        let name = thread.clone();
         let vouched = ThreadTarget::own(self, thread)?.vouched(self, accept_untrusted, warn)?;
         let made = steps::rollback(&self.writer()?, vouched, to)?;
-        Ok(MadeCheckpoint::new(&made, MadeCheckpoint::ROLLED_BACK))
+        Ok(NewCheckpoint::new(&name, &made, NewCheckpoint::ROLLED_BACK))
     }
 
     /// Returns the signed descriptor of a checkpoint.

@@ -11,8 +11,8 @@ use super::answers::ThreadSummary;
 
 /// The overview that the program prints without a command.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.overview/1", rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/overview.json describes the fields")]
 pub struct Overview {
     /// Our runs that are not sealed.
     pub open: Vec<RunSummary>,
@@ -21,13 +21,15 @@ pub struct Overview {
     /// The number of our sealed runs that are done and green by their own record. Nothing is
     /// verified here.
     pub green: usize,
-    /// How many of those have an item that is done without products.
+    /// The number of those with an item that is done without products; absent if 0.
     #[serde(rename = "handedOverNothing", skip_serializing_if = "is_zero")]
     pub handed_over_nothing: usize,
-    /// How many of those have an item that takes a commit that was made before.
+    /// The number of those with an item that takes a commit that was made before; absent if 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub claimed: usize,
+    /// The number of our archived runs. Their outcomes are not read here.
     pub archived: usize,
+    /// The number of fetched runs with a ref of their own here. Their outcomes are not read either.
     pub fetched: usize,
     /// Decisions that wait for our key.
     pub waiting: Vec<Waits>,

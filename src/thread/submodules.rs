@@ -12,6 +12,7 @@ use super::worktree::records;
 
 /// A submodule that is not at the saved commit: the commit is missing or git refused.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Behind {
     /// Its path from the top of the working tree.
     pub path: String,

@@ -41,27 +41,37 @@ pub enum Request {
 
 /// The output of `archive --json`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.archive/1", rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/archive.json describes the fields")]
 pub struct ArchiveAnswer {
+    /// Whether this was a dry run.
     pub dry_run: bool,
+    /// The ref of the archive; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archive: Option<String>,
+    /// The archived runs, in order of name.
     pub runs: Vec<PutAway>,
+    /// The skipped runs and the reasons; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<LeftThere>,
+    /// The number of refs below `refs/handoff/`, before and after.
     pub refs: Counted,
 }
 
 /// An archived run.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/archive.json describes the fields")]
 pub struct PutAway {
+    /// The run.
     pub run: RunId,
+    /// The commit of its seal.
     pub commit: Oid,
+    /// The time of the seal.
     pub sealed_at: Moment,
+    /// Whether it had been archived before.
     pub already: bool,
+    /// The results of its items; an archived run need not be done and green.
     pub outcome: Outcomes,
     #[serde(skip)]
     archived: ArchivedRun,
@@ -69,14 +79,17 @@ pub struct PutAway {
 
 /// A skipped run.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/archive.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct LeftThere {
+    /// The run.
     pub run: RunId,
+    /// The reason.
     pub reason: String,
 }
 
 /// The number of refs.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Counted {
     /// Before.
     pub before: usize,
@@ -86,10 +99,12 @@ pub struct Counted {
 
 /// The output of `unarchive --json`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.unarchive/1")]
-#[expect(missing_docs, reason = "docs/schema/unarchive.json describes the fields")]
 pub struct UnarchiveAnswer {
+    /// The restored runs, in the given order.
     pub runs: Vec<RunId>,
+    /// The number of refs below `refs/handoff/`, before and after.
     pub refs: Counted,
 }
 

@@ -39,17 +39,22 @@ pub struct Request {
 
 /// Something that can be removed.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/clean.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Piece {
     /// `worktree`, whose work is saved first, or `transcripts`, `salvage` or `pool`.
+    #[cfg_attr(feature = "schemas", schemars(extend("enum" = ["worktree", "transcripts", "salvage", "pool"])))]
     pub kind: &'static str,
     /// The run; `None` for a pool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
+    /// The size in bytes.
     pub bytes: u64,
+    /// Whether it is gone.
     pub removed: bool,
+    /// For a worktree: the item.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<ItemId>,
+    /// For a worktree: the attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
     /// The folder.

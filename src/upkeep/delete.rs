@@ -28,16 +28,23 @@ use super::replaced;
 /// Everything a repository has of a run. A deletion removes all of it except logs and fetched
 /// copies.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/delete.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Deletion {
+    /// The run.
     pub run: RunId,
+    /// Its refs.
     pub refs: Vec<String>,
+    /// The archives that contained it and are rewritten without it; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub archives: Vec<String>,
+    /// The number of its worktrees.
     pub worktrees: usize,
+    /// Their size in bytes.
     pub bytes: u64,
+    /// The log that names it, which stays unchanged; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
+    /// Copies fetched from remotes, which stay, each as `REMOTE/RUN`; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<String>,
     #[serde(skip)]
@@ -46,6 +53,7 @@ pub struct Deletion {
 
 /// The output of `delete --json`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.delete/1")]
 pub struct DeleteAnswer {
     /// The deleted runs, in the given order.

@@ -13,8 +13,10 @@ use crate::worktree::workspace::{self, UNSAVED};
 
 /// Something on the disk that is not removed now.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Stay {
     /// `live`, `pool`, `unsaved` or `unknown`.
+    #[cfg_attr(feature = "schemas", schemars(extend("enum" = ["live", "pool", "unsaved", "unknown"])))]
     pub kind: &'static str,
     /// The folder.
     pub path: String,

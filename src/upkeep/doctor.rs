@@ -27,6 +27,7 @@ use crate::worktree::workspace;
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// It needs action.
@@ -37,6 +38,7 @@ pub enum Severity {
 
 /// The output of `doctor --json`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.doctor/1")]
 pub struct Diagnosis {
     /// The findings, in the order of the checks.
@@ -45,6 +47,7 @@ pub struct Diagnosis {
 
 /// A finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// A stable word for programs.
     pub code: &'static str,

@@ -20,25 +20,34 @@ use super::doctor::{Diagnosis, Patient, examine};
 
 /// The output of `clean --json`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.clean/1", rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/clean.json describes the fields")]
 pub struct CleanAnswer {
+    /// Whether this was a dry run.
     pub dry_run: bool,
+    /// Removed or removable things.
     pub pieces: Vec<Piece>,
+    /// The freed bytes, or those that a removal would free.
     pub bytes: u64,
+    /// Kept things, with reasons; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stays: Vec<Stay>,
+    /// The folder of worktrees, if it exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worktrees: Option<WorktreesShown>,
+    /// Messages about what happened.
     pub notes: Vec<String>,
 }
 
 /// The folder of this repository's worktrees.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/clean.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct WorktreesShown {
+    /// The folder.
     pub path: String,
+    /// Its size at the end, in bytes.
     pub bytes: u64,
+    /// The limit above which used worktrees are removed.
     pub cap: u64,
 }
 

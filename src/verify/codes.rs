@@ -5,7 +5,7 @@
 //! verifier from this one, and `docs/vectors` has a run for each code. A `§` is a section of the
 //! format.
 
-use crate::model::words::words;
+use crate::model::words::{schema_of_words, words, written_as_text};
 
 use super::rows::rows;
 
@@ -80,6 +80,9 @@ words! {
         Incomplete = "incomplete",
     }
 }
+
+written_as_text!(Stage, Failure);
+schema_of_words!(Stage: "A stage of the verification.", Failure: "The reason why a run fails.");
 
 macro_rules! codes {
     ($($stage:ident {

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
 
 use crate::model::name::ItemId;
 use crate::model::printable::{cut, cut_to};
@@ -25,9 +24,11 @@ pub(crate) struct Findings {
 
 /// One contradiction, or one missing object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// The code; `None` for proofs, threads and missing objects.
     #[serde(serialize_with = "word")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     pub code: Option<Code>,
     /// The number of the entry.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,18 +96,6 @@ impl First {
     /// trusted.
     pub fn contradicts(self) -> bool {
         self.code.is_none_or(Code::contradicts)
-    }
-
-    /// Returns `{stage, code?, entry?}`.
-    pub(super) fn to_json(self) -> Value {
-        let mut first = json!({ "stage": self.stage.word() });
-        if let Some(code) = self.code {
-            first["code"] = code.word().into();
-        }
-        if let Some(entry) = self.entry() {
-            first["entry"] = entry.into();
-        }
-        first
     }
 }
 

@@ -33,6 +33,7 @@ pub(super) struct SealedPipelines {
 
 /// The blocks of the attempt that ended an item.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ItemBlocks {
     /// The item.
     pub item: ItemId,

@@ -37,22 +37,26 @@ pub use not_recomputed::NotRecomputed;
 
 /// An item whose patch changes protected files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/verify.json describes the fields")]
 pub struct ProtectedItem {
+    /// The item.
     pub item: ItemId,
+    /// The changes.
+    #[cfg_attr(feature = "schemas", schemars(length(min = 1)))]
     pub changes: Vec<ProtectedChange>,
-    /// True if the settings allowed the changes.
+    /// True if the settings allowed the changes; absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allowed: bool,
-    /// The key or the actor whose settings allowed the changes.
+    /// The key or the actor whose settings allowed the changes; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_by: Option<String>,
-    /// True if a check that passed judged the changes.
+    /// True if a check that passed judged the changes; absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub judged: bool,
-    /// The key that approved the changes.
+    /// The key that approved the changes; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<crate::model::formats::Fingerprint>"))]
     pub approved_by: Option<String>,
 }
 

@@ -1,6 +1,7 @@
 //! Reports as text and as JSON. Pure.
 
 mod access;
+mod answer;
 mod decisions;
 mod same_id;
 mod snapshot;
@@ -8,17 +9,20 @@ mod takeovers;
 mod thread;
 mod upstream;
 
+#[cfg(feature = "schemas")]
+pub(super) use answer::ReportShown;
 pub(super) use decisions::OWN_KEY;
-
-use serde::{Serialize, Serializer};
-use serde_json::{Map, Value, json};
+#[cfg(feature = "schemas")]
+pub(super) use thread::{AncestorShown, ThreadReportShown};
 
 use crate::model::confinement::NONE;
 use crate::model::pipeline::BlockStatus;
 use crate::model::printable::{Color, Painted, cut, line};
 use crate::model::state::checks::unprotected_in_words;
+use crate::model::time::Moment;
+use serde::{Serialize, Serializer};
 
-use super::{Decided, Failure, Guarantee, LOCAL, Report, Row, SameId, Since, State, TakenOver, Timed, Upstream};
+use super::{Guarantee, Report, Row, SameId, State, Timed};
 
 const HEADLINE_COLUMN: usize = 64;
 
@@ -31,95 +35,7 @@ const MAX_BLOCKS: usize = 20;
 /// Uncovered parts above this number are counted, not listed.
 const MAX_UNCOVERED: usize = 20;
 
-/// Serializes as `git-handoff.verify/1`.
-impl Serialize for Report {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.to_json().serialize(serializer)
-    }
-}
-
 impl Report {
-    /// Returns the report as `git-handoff.verify/1`.
-    pub fn to_json(&self) -> Value {
-        let mut report = json!({
-            "schema": "git-handoff.verify/1",
-            "run": self.run,
-            "sealed": self.sealed,
-            "intact": self.intact,
-            "trusted": self.is_trusted(),
-            "claim": self.claim.as_str(),
-            "guarantee": self.guarantee.as_str(),
-            "failure": self.failure.map(Failure::as_str),
-            "outcome": self.outcome,
-            "entries": self.entries,
-            "root": self.root,
-            "plan": self.plan,
-            "base": self.base,
-            "checks": checks(self.rows.iter()),
-            "signers": self.signers,
-            "sandbox": self.sandbox,
-        });
-        self.add_optional_fields(&mut report);
-        report
-    }
-
-    fn add_optional_fields(&self, report: &mut Value) {
-        self.add_access(report);
-        let finding = self.finding.map(super::First::to_json);
-        let texts = [("remote", json!(self.remote)), ("unmet", json!(self.unmet)), ("rules", json!(self.rules))];
-        for (key, value) in texts.into_iter().chain(finding.map(|finding| ("finding", finding))) {
-            if !value.is_null() {
-                report[key] = value;
-            }
-        }
-        if !self.decisions.is_empty() {
-            report["decisions"] = self.decisions.iter().map(Decided::to_json).collect();
-        }
-        if !self.takeovers.is_empty() {
-            report["takeovers"] = self.takeovers.iter().map(TakenOver::to_json).collect();
-        }
-        if !self.protected.is_empty() {
-            report["protected"] = json!(self.protected);
-        }
-        if !self.not_recomputed.is_empty() {
-            report["notRecomputed"] = json!(self.not_recomputed);
-        }
-        if !self.unprotected.is_empty() {
-            report["unprotected"] = json!(self.unprotected);
-        }
-        if let Some(continues) = &self.continues {
-            report["continues"] = upstream::continued(continues);
-        }
-        if !self.upstream.is_empty() {
-            report["takenFrom"] = self.upstream.iter().map(Upstream::to_json).collect();
-        }
-        if !self.pipelines.is_empty() {
-            report["pipelines"] = json!(self.pipelines);
-            report["blocks"] = json!(self.blocks);
-        }
-        if self.anchors.iter().any(|anchored| anchored.kind != LOCAL) {
-            report["anchors"] = json!(self.anchors);
-        }
-        if !self.times.is_empty() {
-            report["times"] = json!(self.times);
-        }
-        if let Some(head) = self.so_far {
-            report["soFar"] = json!({ "entries": head.size, "root": head.root });
-        }
-        if let Some(Since { head, known }) = self.since {
-            report["since"] = json!({ "entries": head.size, "root": head.root, "known": known });
-        }
-        if self.pinned_clock {
-            report["clock"] = "pinned".into();
-        }
-        if let Some(same) = &self.same_id {
-            report["sameId"] = same.to_json();
-        }
-        if !self.uncovered.is_empty() {
-            report["uncovered"] = json!(self.uncovered);
-        }
-    }
-
     /// Returns the report as lines of text. Text that others wrote is sanitized.
     pub fn to_text(&self, color: bool) -> String {
         self.painted(color).into()
@@ -238,25 +154,26 @@ impl Report {
     }
 }
 
-impl Timed {
-    /// Returns the JSON form.
-    pub fn to_json(&self) -> Value {
-        match &self.at {
-            Ok(at) => {
-                let mut value = json!({ "authority": self.authority, "at": at });
-                if let Some(contradiction) = &self.contradiction {
-                    value["detail"] = contradiction.as_str().into();
-                }
-                value
-            }
-            Err(why) => json!({ "authority": self.authority, "at": null, "detail": why }),
-        }
-    }
+/// A time-stamping authority's statement about a run.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub(super) struct TimedShown<'a> {
+    /// The authority.
+    authority: &'a str,
+    /// The latest time of the seal; null if the authority does not state it.
+    at: Option<Moment>,
+    /// The reason why there is no time, or the contradiction to another date.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<&'a str>,
 }
 
 impl Serialize for Timed {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.to_json().serialize(serializer)
+        let (at, detail) = match &self.at {
+            Ok(at) => (Some(*at), self.contradiction.as_deref()),
+            Err(why) => (None, Some(why.as_str())),
+        };
+        TimedShown { authority: &self.authority, at, detail }.serialize(serializer)
     }
 }
 
@@ -266,26 +183,6 @@ impl std::str::FromStr for Guarantee {
     fn from_str(word: &str) -> Result<Self, ()> {
         Self::ALL.into_iter().find(|one| one.as_str() == word).ok_or(())
     }
-}
-
-fn checks<'r>(rows: impl Iterator<Item = &'r Row>) -> Map<String, Value> {
-    rows.map(|row| (row.name.to_owned(), check_value(row))).collect()
-}
-
-fn check_value(row: &Row) -> Value {
-    let ok: Value = match row.state {
-        State::Ok => true.into(),
-        State::Failed => false.into(),
-        State::NotApplicable => "n/a".into(),
-    };
-    let mut check = json!({ "ok": ok, "detail": row.detail });
-    if !row.codes.is_empty() {
-        check["codes"] = row.codes.iter().map(|code| code.word()).collect();
-    }
-    if !row.findings.is_empty() {
-        check["findings"] = json!(row.findings);
-    }
-    check
 }
 
 /// Returns the first line of a report, with its headline.

@@ -10,7 +10,7 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::name::ItemId;
 use crate::model::outcomes::Outcomes;
 use crate::model::role::Role;
-use crate::model::words::{words, written_as_text};
+use crate::model::words::{schema_of_words, words, written_as_text};
 
 use super::claims::{Decided, TakenOver};
 use super::codes::{Code, Failure, Rows};
@@ -37,6 +37,7 @@ words! {
 }
 
 written_as_text!(Guarantee);
+schema_of_words!(Guarantee: "The strength of an anchor that holds a run's root.");
 
 impl Guarantee {
     /// Returns the strongest guarantee of the anchors that hold the run; `Detect` if there are
@@ -66,6 +67,9 @@ words! {
         TamperEvident = "tamper-evident",
     }
 }
+
+written_as_text!(Claim);
+schema_of_words!(Claim: "The property that an intact run proves.");
 
 /// The state of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,8 +112,10 @@ impl Report {
 
 /// A key that signed entries of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct SignerSeen {
     /// `SHA256:<base64>` of the key.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::model::formats::Fingerprint"))]
     pub fingerprint: String,
     /// The principal, if the verifier's signers name one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,8 +132,10 @@ pub struct SignerSeen {
 
 /// The admission of a key to a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Admission {
     /// The fingerprint of the key that signed the entry.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::model::formats::Fingerprint"))]
     pub by: String,
     /// The first entry that gives the key a role.
     pub entry: u64,
@@ -153,6 +161,7 @@ pub struct Since {
 
 /// A part of the evidence that no signature covers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Uncovered {
     /// Its path, such as `items[].attempts`.
     pub path: String,
@@ -162,6 +171,11 @@ pub struct Uncovered {
 
 /// The result of a verification. A run with an existing ref always has a report.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(
+    feature = "schemas",
+    derive(schemars::JsonSchema),
+    schemars(rename = "git-handoff.verify/1", with = "super::render::ReportShown<'static>")
+)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Report {
     /// The name of the run, as the evidence states it.

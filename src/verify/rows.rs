@@ -3,7 +3,8 @@
 macro_rules! rows {
     ($(#[$of_all:meta])* $name:ident { $($(#[$of_one:meta])* $row:ident,)* }) => {
         $(#[$of_all])*
-        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+        #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(rename = "Checks"))]
         pub struct $name<T> {
             $($(#[$of_one])* pub $row: T,)*
         }
@@ -15,6 +16,11 @@ macro_rules! rows {
             /// Returns the rows in order.
             pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
                 [$(&self.$row),*].into_iter()
+            }
+
+            /// Maps each row to a value that may borrow from it.
+            pub(crate) fn map_ref<'a, U>(&'a self, mut made: impl FnMut(&'a T) -> U) -> $name<U> {
+                $name { $($row: made(&self.$row)),* }
             }
 
             /// Maps each row; `made` also receives its name.

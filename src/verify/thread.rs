@@ -35,6 +35,11 @@ pub use tied_runs::tied_run;
 
 /// The result of verifying a thread. A thread with an existing ref always has a report.
 #[derive(Clone, Debug)]
+#[cfg_attr(
+    feature = "schemas",
+    derive(schemars::JsonSchema),
+    schemars(rename = "git-handoff.thread-verify/1", with = "super::render::ThreadReportShown<'static>")
+)]
 pub struct ThreadReport {
     /// The thread.
     pub thread: ThreadId,
@@ -64,6 +69,7 @@ pub struct ThreadReport {
 
 /// A checkpoint of another thread, from which a thread descends.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(with = "super::render::AncestorShown<'static>"))]
 pub struct Ancestor {
     /// The checkpoint.
     pub source: SourceCheckpoint,

@@ -9,7 +9,7 @@ use crate::git::store::Store;
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::RunId;
 use crate::model::time::Moment;
-use crate::model::words::{words, written_as_text};
+use crate::model::words::{schema_of_words, words, written_as_text};
 
 use super::{AskThread, Guarantee, Logs, no_place};
 
@@ -130,6 +130,7 @@ impl<'a> AtHand<'a> {
 
 /// The statement of a time-stamping authority about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(with = "super::render::TimedShown<'static>"))]
 pub struct Timed {
     /// The name in the verifier's configuration.
     pub authority: String,
@@ -141,6 +142,7 @@ pub struct Timed {
 
 /// The answer of an anchor about a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Anchored {
     /// The name in the verifier's configuration; `local` for the logs at hand.
     pub name: String,
@@ -175,6 +177,7 @@ words! {
 }
 
 written_as_text!(Standing);
+schema_of_words!(Standing: "The state of an anchor.");
 
 impl Anchored {
     /// Describes the anchor: `local (detect)`, `vault: s3 (external-immutable)`.

@@ -30,93 +30,134 @@ const PROMPT: usize = 200;
 
 /// The output of `whence --json`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.whence/1")]
-#[expect(missing_docs, reason = "docs/schema/whence.json describes the fields")]
 pub struct Whence {
+    /// The question.
     #[serde(rename = "asked")]
     pub question: String,
+    /// Whether the origin of everything is proven.
     pub proven: bool,
+    /// The commits, oldest first; for lines, the commits that introduced them, in order of lines.
     pub commits: Vec<CommitShown>,
+    /// The lines, if the question was about a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<Vec<LinesShown>>,
 }
 
 /// The output of `verify --commits --json`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.verify-commits/1")]
-#[expect(missing_docs, reason = "docs/schema/verify-commits.json describes the fields")]
 pub struct CommitsVerified {
+    /// The range.
     pub range: String,
+    /// Whether every commit is exactly the product of items, or a person's.
     pub passed: bool,
+    /// Whether one of these items is red: done, but its check failed.
     pub red: bool,
+    /// The commits, oldest first.
     pub commits: Vec<CommitShown>,
 }
 
 /// A commit and its origin.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/common.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct CommitShown {
+    /// The commit.
     pub commit: Oid,
+    /// The first line of its message.
     pub subject: String,
+    /// The author: a claim.
     pub author: String,
+    /// The verdict.
     pub verdict: Verdict,
+    /// The kind of match; null if no item made it.
     pub by: Option<How>,
+    /// The reason, in one line.
     pub detail: String,
+    /// The items whose products the commit consists of, in order; for an altered commit, the items
+    /// that it names.
     pub items: Vec<ItemShown>,
+    /// Other items that made the same change.
     pub others: Vec<Named>,
 }
 
 /// A reference to an item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/common.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Named {
+    /// The run.
     pub run: RunId,
+    /// The ref of the run.
     #[serde(rename = "ref")]
     pub reference: String,
+    /// The item.
     pub item: ItemId,
 }
 
 /// An item with the record of how its patch was made.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/common.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ItemShown {
+    /// The item.
     #[serde(flatten)]
     pub item_ref: Named,
+    /// The digest of its patch.
     pub product: Digest,
+    /// The trust in the run.
+    #[cfg_attr(feature = "schemas", schemars(with = "String", extend("enum" = ["proven", "unknown-key", "not-verified"])))]
     pub standing: Standing,
+    /// The making of the patch; null if the run does not verify.
     pub made: Option<Made>,
 }
 
 /// How a patch was made, as recorded by its run.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/common.json describes the fields")]
 pub struct Made {
+    /// The attempt.
     pub attempt: u32,
+    /// The time of the record.
     pub at: Moment,
+    /// The actor: a claim.
     pub actor: String,
+    /// The executor.
     pub executor: String,
+    /// The subagent, for the executor `dispatch`.
     pub subagent: Option<String>,
+    /// The command; null if the manifest is missing.
     pub argv: Option<Vec<String>>,
+    /// The confinement; null if the manifest is missing.
     pub sandbox: Option<String>,
+    /// The task.
     pub prompt: Prompt,
+    /// The result of the check, if there was one.
     pub check: Option<Verified>,
+    /// The worker's claims about itself; absent if it makes none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claims: Option<Reported>,
+    /// Whether the run is sealed.
     pub sealed: bool,
+    /// The item that replaced it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<ItemId>,
+    /// The item of another run whose products were reused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reused: Option<Reused>,
+    /// `claimed` if the item takes a commit that was made before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
 }
 
 /// The task of an item.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/common.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Prompt {
+    /// The digest of the inputs in canonical form, as in the manifest.
     pub digest: Digest,
+    /// The start of the inputs.
     pub text: String,
 }
 

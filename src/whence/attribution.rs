@@ -31,6 +31,7 @@ words! {
     as_str
     /// The verdict on a commit.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
     #[serde(rename_all = "kebab-case")]
     pub enum Verdict {
         /// Exactly the product of items; proven.
@@ -50,6 +51,7 @@ words! {
 
 /// The kind of match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
     /// The patches, applied to the commit's parent, make exactly its tree.

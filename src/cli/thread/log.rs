@@ -1,7 +1,8 @@
 //! `git handoff thread log`
 
 use git_handoff::model::thread::Checkpoint;
-use git_handoff::thread::answers::logged;
+use git_handoff::thread::answers::CheckpointShown;
+use serde_json::json;
 
 use super::super::table;
 use super::{Ending, Failure, Output, Repository};
@@ -31,7 +32,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     };
     let checkpoints = repository.thread_log(thread)?;
     if output.json {
-        checkpoints.iter().for_each(|checkpoint| output.value(&logged(checkpoint)));
+        checkpoints.iter().for_each(|checkpoint| output.value(&json!(CheckpointShown::new(checkpoint))));
         return Ok(Ending::Done);
     }
     let rows: Vec<Vec<String>> = checkpoints.iter().map(row).collect();

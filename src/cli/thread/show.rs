@@ -3,8 +3,10 @@
 use git_handoff::model::entry::{AdoptedFrom, Origin};
 use git_handoff::model::quote::quoted;
 use git_handoff::model::thread::Checkpoint;
+use git_handoff::thread::answers::CheckpointRecord;
+use git_handoff::thread::steps;
 use git_handoff::thread::target::ThreadTarget;
-use git_handoff::thread::{answers, steps};
+use serde_json::json;
 
 use super::super::table;
 use super::{Ending, Failure, Output, Repository};
@@ -23,7 +25,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let sound = target.sound(&repository.store)?;
     let checkpoint = steps::find(&sound, target.checkpoint.as_ref())?;
     if output.json {
-        output.value(&answers::describe_checkpoint(checkpoint, &sound));
+        output.value(&json!(CheckpointRecord::new(checkpoint, &sound)));
         return Ok(Ending::Done);
     }
     let mut rows = rows(checkpoint);

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 
+use git_handoff::answers::program::Verified;
 use git_handoff::apply::reproduce::{Reproduced, reproduce};
 use git_handoff::engine::recheck::{Recheck, Rechecked, Verdict};
 use git_handoff::model::digest::Oid;
@@ -13,7 +14,7 @@ use git_handoff::run::query::{Target, VerifiedRun, target};
 use git_handoff::share::anchor::gate;
 use git_handoff::share::anchor::verification::RunsToVerify;
 use git_handoff::verify::{Failure as Lack, Report};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::super::{Ending, Failure, Output, interrupt, table};
 use super::{Arguments, Repository, advice, hint_at_clone};
@@ -154,7 +155,7 @@ fn is_confirmed(arguments: &Arguments, recheck: &Recheck<'_>, output: &mut Outpu
 
 fn print_rechecked(rechecked: &Rechecked, report: &Report, output: &mut Output) {
     if output.json {
-        return print_json(report, "recheck", json!(rechecked), output);
+        return print_json(&Verified { report, recheck: Some(rechecked), reproduce: None }, output);
     }
     for item in &rechecked.items {
         let mark = match item.result {
@@ -169,7 +170,7 @@ fn print_rechecked(rechecked: &Rechecked, report: &Report, output: &mut Output) 
 fn print_reproduced(reproduced: &Reproduced, report: &Report, output: &mut Output) -> Ending {
     let (commit, differences) = (reproduced.commit, &reproduced.differences);
     if output.json {
-        print_json(report, "reproduce", json!(reproduced), output);
+        print_json(&Verified { report, recheck: None, reproduce: Some(reproduced) }, output);
     } else if reproduced.is_same() {
         output.line(format!("✓ reproduce  same: {commit} is the base plus exactly these products").as_str());
     } else {
@@ -180,9 +181,7 @@ fn print_reproduced(reproduced: &Reproduced, report: &Report, output: &mut Outpu
     if reproduced.is_same() { Ending::Done } else { Ending::CheckFailed }
 }
 
-/// Prints the report with one more field.
-fn print_json(report: &Report, field: &str, answer: Value, output: &mut Output) {
-    let mut value = report.to_json();
-    value[field] = answer;
-    output.value(&value);
+/// Prints a report with its additions.
+fn print_json(answer: &Verified<'_>, output: &mut Output) {
+    output.value(&json!(answer));
 }

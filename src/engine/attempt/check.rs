@@ -59,10 +59,12 @@ impl CheckSettings {
 
 /// A run of a check, with its stored output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "docs/reference/attempt.md describes the fields")]
 pub struct StoredCheck {
+    /// The run.
     pub run: CheckRun,
+    /// The blob of the output, if there is any.
     pub oid: Option<Oid>,
 }
 

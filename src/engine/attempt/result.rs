@@ -25,16 +25,24 @@ use crate::worktree::workspace::Workspace;
 /// The objects that it names are kept by the packs in `keeps`, whose `.keep` files the driver takes
 /// over ([`KeepGuard::take_over`](store::KeepGuard::take_over)).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[expect(missing_docs, reason = "docs/reference/attempt.md describes the fields")]
 pub struct AttemptResult {
+    /// The run.
     pub run: RunId,
+    /// The item.
     pub item: ItemId,
+    /// The number of the attempt, from 1.
     pub attempt: u32,
+    /// The end: done, interrupted, or an object with failed, shortage or crashed.
     pub verdict: Verdict,
+    /// The exit of the last command.
     pub exit: Option<Exit>,
+    /// Its length in milliseconds.
     pub duration_ms: u64,
+    /// The products by key.
     pub products: BTreeMap<ProductKey, Product>,
+    /// The verdict of the check.
     pub verify: Option<Verified>,
     /// Why the item is red, if it is done.
     pub red: Option<String>,
@@ -58,6 +66,7 @@ pub struct AttemptResult {
     pub excluded: Vec<String>,
     /// The results of its pipeline's blocks.
     pub blocks: Vec<BlockEnded>,
+    /// The output of the attempt.
     pub transcript: Option<StoredTranscript>,
     /// The work of an attempt without products, as a tree.
     pub salvaged: Option<Oid>,
@@ -73,6 +82,7 @@ pub struct AttemptResult {
 
 /// The worktree that an attempt leaves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LeftWorktree {
     /// The attempt's folder.

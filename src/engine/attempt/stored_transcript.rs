@@ -11,10 +11,12 @@ use crate::worktree::host::Host;
 
 /// A transcript in the object database.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "docs/reference/attempt.md describes the fields")]
 pub struct StoredTranscript {
+    /// The digest and the size.
     pub transcript: Transcript,
+    /// The blob of the transcript, unless it is empty.
     pub oid: Option<Oid>,
 }
 

@@ -19,6 +19,7 @@ const MOST_BYTES: usize = 256 << 10;
 
 /// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Added.
@@ -31,6 +32,7 @@ pub enum Kind {
 
 /// A difference; an added or removed field has its whole value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Change {
     /// The JSON pointer (RFC 6901); empty for the whole document.
     pub pointer: String,

@@ -11,6 +11,7 @@ use crate::model::words::words;
 
 /// The result of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BlockEnded {
     /// Its position, from 0.
@@ -19,7 +20,7 @@ pub struct BlockEnded {
     pub kind: BlockKind,
     /// The result.
     pub status: BlockStatus,
-    /// The exit of its command, if any.
+    /// The exit of its command; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
     /// The duration in milliseconds.
@@ -33,6 +34,7 @@ words! {
     word
     /// The result of a block.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
     #[serde(rename_all = "kebab-case")]
     pub enum BlockStatus {
         /// Succeeded.

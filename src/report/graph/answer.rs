@@ -11,6 +11,7 @@ use crate::run::query::remote_read::RemoteRead;
 
 /// A picture with the names and statuses of its items.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(extend("oneOf" = [{ "required": ["run"] }, { "required": ["plan"] }])))]
 #[serde(tag = "schema", rename = "git-handoff.graph/1")]
 pub struct Drawing {
     /// The run, or `None` for a plan.
@@ -19,9 +20,13 @@ pub struct Drawing {
     /// The plan, or `None` for a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<RunId>,
+    /// The width of the picture with its margin.
     width: u32,
+    /// The height of the picture with its margin.
     height: u32,
+    /// The boxes, in the order of their first items.
     boxes: Vec<BoxShown>,
+    /// The edges, each once.
     edges: Vec<Edge>,
     /// The remote that the run was pushed to or is shared through, if it was to be read.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,9 +35,12 @@ pub struct Drawing {
 
 /// A box with the ids and statuses of its items.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 struct BoxShown {
     #[serde(flatten)]
     node: Node,
+    /// The items; more than one for a group.
+    #[cfg_attr(feature = "schemas", schemars(length(min = 1)))]
     members: Vec<ItemId>,
     /// The number of items by status; empty for a plan.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

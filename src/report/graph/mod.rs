@@ -22,7 +22,7 @@
 //! to one group. If groups depend on each other in a cycle, each of them is split by layer, so
 //! that its members are in the same layer. Edges within a group are not drawn.
 
-mod answer;
+pub mod answer;
 mod boxes;
 pub mod dot;
 mod layout;
@@ -68,8 +68,10 @@ pub struct Picture {
 
 /// A box: an item or a group of items.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Node {
     /// Printable ASCII of at most [`LABEL`] columns; other characters are escaped.
+    #[cfg_attr(feature = "schemas", schemars(extend("pattern" = "^[ -~]+$", "maxLength" = 24)))]
     pub label: String,
     /// The items, at least one; more than one for a group.
     #[serde(skip)]
@@ -96,6 +98,7 @@ pub struct Node {
 /// It is drawn from the middle of the right side of one to the middle of the left side of the
 /// other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Edge {
     /// The box that is depended on, by position.
     pub from: usize,

@@ -29,6 +29,7 @@ const MAX_STEPS: usize = 100_000;
 
 /// The origins of an item, as `lineage` prints them.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.lineage/1")]
 pub struct Lineage {
     /// The steps. Each is followed by its own origins, which are one deeper.
@@ -37,26 +38,34 @@ pub struct Lineage {
 
 /// A step of a [`Lineage`].
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/lineage.json describes the fields")]
 pub struct Step {
+    /// The number of steps from the start.
     pub depth: usize,
+    /// The kind.
     pub kind: Kind,
+    /// Its run.
     pub run: RunId,
+    /// Its item.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<ItemId>,
     /// The path of an artifact, or the name of a document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<FilePath>,
+    /// The thread, of a checkpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread: Option<ThreadId>,
+    /// The checkpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointId>,
     /// The input key of the item above that consumed it, or `None` if that item only ran after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<FilePath>,
+    /// The product that was consumed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub product: Option<String>,
+    /// The digest of the bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Digest>,
     /// The sealed root of a run that is not here.
@@ -65,17 +74,21 @@ pub struct Step {
     /// The executor of an item, or the author of a document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// The status of the item.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<crate::model::formats::ItemState>"))]
     pub status: Option<&'static str>,
+    /// Whether the item is done although its check failed; absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub red: bool,
-    /// Whether its origins are listed at an earlier step.
+    /// Whether its origins are listed at an earlier step; absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub repeated: bool,
 }
 
 /// The kind of a [`Step`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// An item of a run.

@@ -35,12 +35,14 @@ use super::{NewEntry, OpenRun, coordinate};
 
 /// A run that continues another one, as `adopt-run` prints it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.adopt-run/1")]
-#[expect(missing_docs, reason = "docs/schema/adopt-run.json describes the fields")]
 pub struct AdoptedRun {
+    /// The new run.
     pub run: RunId,
     /// Whether it was created now, not by an earlier call.
     pub created: bool,
+    /// The run that it continues.
     pub continues: RunId,
     /// The number of entries of that run, without its seal.
     pub entries: u64,

@@ -23,20 +23,24 @@ use super::{OpenRun, people, steer};
 
 /// A recorded document, as `doc put --json` prints it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.document/1")]
-#[expect(missing_docs, reason = "docs/schema/document.json describes the fields")]
 pub struct DocumentPut {
+    /// The run.
     pub run: RunId,
+    /// The revision.
     pub document: Change,
-    /// Conditions of rules that cannot be checked against this revision.
+    /// Conditions of rules that cannot be checked against this revision; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schemas", schemars(length(min = 1)))]
     pub uncompared: Vec<Uncompared>,
 }
 
 /// A condition of a rule that cannot be checked against a document.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "the names say it")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Uncompared {
+    /// The rule.
     pub rule: ItemId,
     /// The condition, with the value that it cannot be compared with, or why the document is
     /// unreadable.
@@ -45,17 +49,23 @@ pub struct Uncompared {
 
 /// A document in the log of our key, for a run of another key, as `doc put --json` prints it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.document-said/1")]
-#[expect(missing_docs, reason = "docs/schema/document-said.json describes the fields")]
 pub struct DocumentSaid {
+    /// The run.
     pub run: RunId,
+    /// The document.
     pub name: FilePath,
+    /// The digest of its bytes.
     pub sha256: Digest,
+    /// Their number.
     pub size: u64,
     /// The key in whose log it is.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::model::formats::Fingerprint"))]
     pub by: String,
-    /// Conditions of rules that cannot be checked against it.
+    /// Conditions of rules that cannot be checked against it; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schemas", schemars(length(min = 1)))]
     pub uncompared: Vec<Uncompared>,
 }
 

@@ -33,31 +33,46 @@ const LARGEST: u64 = 4 << 20;
 
 /// The drivers of a shared run, as `status --drivers --json` prints them.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.drivers/1", rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/drivers.json describes the fields")]
 pub struct DriversShown {
+    /// The run.
     pub run: RunId,
+    /// The remote through which it is driven.
     pub remote: String,
     /// The silence after which a driver counts as lost, in milliseconds.
     pub lost_after: u64,
+    /// The drivers that hold attempts, or whose ref the remote has.
     pub drivers: Vec<DriverShown>,
 }
 
 /// One driver of a shared run.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/drivers.json describes the fields")]
 pub struct DriverShown {
+    /// The driver.
     pub driver: DriverId,
+    /// `silent`: this clone has seen the same beat for longer than `lostAfter`. `lost`: its
+    /// attempts were taken over. `unknown`: it has no beat that counts: one of this run and driver,
+    /// by the key that dispatched what it holds, or by a key with the role `work` if it holds
+    /// nothing.
     pub state: DriverState,
+    /// The name of its host, by its own word.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(length(max = 255)))]
     pub host: Option<String>,
+    /// The job of the engine that started it, by its own word.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(length(max = 255)))]
     pub job: Option<String>,
+    /// The key that signed its last beat.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<crate::model::formats::Fingerprint>"))]
     pub key: Option<String>,
     /// The number of its last beat.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(range(min = 1)))]
     pub beat: Option<u64>,
     /// The time of that beat, by the driver's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,8 +80,9 @@ pub struct DriverShown {
     /// Since when this clone has seen this beat.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Moment>,
-    /// Whether it drives the run without sharing it.
+    /// Whether it drives the run without sharing it; absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "schemas", schemars(extend("const" = true)))]
     pub alone: bool,
     /// The running items that it holds, by the chain.
     pub holds: Vec<ItemId>,
@@ -86,6 +102,7 @@ pub struct DriverShown {
 
 /// Whether a driver lives, as far as this clone can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum DriverState {
     /// It beat lately.
@@ -100,10 +117,12 @@ pub enum DriverState {
 
 /// The answer of `lost --json`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.lost/1")]
-#[expect(missing_docs, reason = "docs/schema/lost.json describes the fields")]
 pub struct LostShown {
+    /// The run.
     pub run: RunId,
+    /// The driver.
     pub driver: DriverId,
     /// The items whose attempts were taken from the driver.
     pub items: Vec<ItemId>,
@@ -111,15 +130,18 @@ pub struct LostShown {
 
 /// The answer of `clean --remote --json`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.clean-remote/1", rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/clean-remote.json describes the fields")]
 pub struct StaleBeats {
+    /// Whether nothing was removed.
     pub dry_run: bool,
+    /// The beats that no driver needs.
     pub beats: Vec<StaleBeat>,
 }
 
 /// A beat on a remote that no driver needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct StaleBeat {
     /// The run.
     pub run: RunId,

@@ -26,9 +26,10 @@ use super::{NewEntry, OpenRun, coordinate};
 
 /// The added items, as `extend --json` prints them.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.extend/1")]
-#[expect(missing_docs, reason = "docs/schema/extend.json describes the fields")]
 pub struct Extended {
+    /// The run.
     pub run: RunId,
     /// In the order of their ids. Empty if the run had all of them.
     pub items: Vec<ItemId>,
@@ -36,12 +37,14 @@ pub struct Extended {
 
 /// The results of the rules, as `coordinate --json` prints them.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.coordinate/1")]
-#[expect(missing_docs, reason = "docs/schema/coordinate.json describes the fields")]
 pub struct Coordinated {
+    /// The run.
     pub run: RunId,
     /// Whether the items were recorded.
     pub recorded: bool,
+    /// The items that they create.
     pub items: Vec<CreatedItem>,
     /// All rules, as the run was before.
     pub rules: Vec<RuleJudged>,
@@ -52,17 +55,20 @@ pub struct Coordinated {
 
 /// An item that a rule creates.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/coordinate.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct CreatedItem {
+    /// The item.
     pub id: ItemId,
+    /// The rule.
     pub rule: ItemId,
 }
 
 /// The result of a rule.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/coordinate.json describes the fields")]
 pub struct RuleJudged {
+    /// The rule.
     pub rule: ItemId,
     /// Whether it has an action now.
     pub fires: bool,

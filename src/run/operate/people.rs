@@ -30,13 +30,19 @@ const MAX_MESSAGE: usize = 4000;
 
 /// A decision, as `approve` and `reject` print it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.decision/1")]
-#[expect(missing_docs, reason = "docs/schema/decision.json describes the fields")]
 pub struct Decided {
+    /// The run.
     pub run: RunId,
+    /// The item.
     pub item: ItemId,
+    /// The decision.
     pub decision: Decision,
+    /// The products that it is about.
     pub about: About,
+    /// The key that decided.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::model::formats::Fingerprint"))]
     pub by: String,
     /// Whether it is an entry of the run, not of the key's log.
     pub recorded: bool,
@@ -44,19 +50,25 @@ pub struct Decided {
 
 /// The key that lost its roles, as `dismiss` prints it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.dismiss/1")]
-#[expect(missing_docs, reason = "docs/schema/dismiss.json describes the fields")]
 pub struct Dismissal {
+    /// The run.
     pub run: RunId,
+    /// The key.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::model::formats::Fingerprint"))]
     pub key: String,
 }
 
 /// The roles that a key got, as `admit` prints them.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.admit/1")]
-#[expect(missing_docs, reason = "docs/schema/admit.json describes the fields")]
 pub struct Admittance {
+    /// The run.
     pub run: RunId,
+    /// The key.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::model::formats::Fingerprint"))]
     pub key: String,
     /// The role, if it is a single one.
     #[serde(skip_serializing_if = "Option::is_none")]

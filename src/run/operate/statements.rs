@@ -37,16 +37,21 @@ const MAX_STATEMENT: usize = 64 << 10;
 
 /// A statement of another key, with what became of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/fetch.json describes the fields")]
 pub struct StatementOutcome {
+    /// The run.
     pub run: RunId,
     /// The key that made it.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::model::formats::Fingerprint"))]
     pub by: String,
+    /// The item that was decided about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<ItemId>,
+    /// The decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
+    /// The document that was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub document: Option<FilePath>,
     /// Why it was not recorded, or `None` if it was.

@@ -24,14 +24,16 @@ const REASON: &str = "reason";
 
 /// A recorded change, as `cancel`, `retry`, `close` and `abandon` print it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.steer/1")]
-#[expect(missing_docs, reason = "docs/schema/steer.json describes the fields")]
 pub struct Steered {
+    /// The run.
     pub run: RunId,
     /// The number of recorded entries.
     pub entries: u64,
+    /// Whether the run is sealed now.
     pub sealed: bool,
-    /// The first rule that ended the run before it was done, with the reason.
+    /// The first rule that ended the run before it was done, with the reason; absent if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<Stopped>,
     /// Our key, if the run has ended and this key cannot seal it.

@@ -69,21 +69,27 @@ struct Preface {
 
 /// The result of a validation, as `validate --json` prints it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.validate/1")]
-#[expect(missing_docs, reason = "docs/schema/validate.json describes the fields")]
 pub struct Verdict<'a> {
+    /// True if the plan is valid.
     pub valid: bool,
+    /// The number of items; absent if the plan is not valid.
     pub items: usize,
+    /// The problems that are listed.
     pub problems: &'a Problems,
     /// The number of further problems.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<usize>,
+    /// The pattern that it grows by, if it is valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<&'a str>,
+    /// The digests of the pipelines that it and its rules name, as they name them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub pipelines: BTreeMap<&'a str, Digest>,
     /// The rules that the pattern created.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Vec<serde_json::Map<String, Value>>"))]
     pub rules: &'a [Value],
     /// Parts of the plan that have no effect.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -120,9 +126,10 @@ impl<'a> Verdict<'a> {
 
 /// A submitted run, as `submit --json` prints it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.submit/1")]
-#[expect(missing_docs, reason = "docs/schema/submit.json describes the fields")]
 pub struct Submission {
+    /// The run.
     pub run: RunId,
     /// Whether it was created now, not by an earlier submission of the same plan.
     pub created: bool,

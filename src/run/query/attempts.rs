@@ -12,26 +12,33 @@ use super::View;
 
 /// An attempt of an item.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/show.json describes the fields")]
 pub struct AttemptShown<'a> {
+    /// The item.
     pub item: &'a ItemId,
+    /// Its number.
     pub attempt: u32,
     /// The actor of its dispatch.
     pub actor: &'a str,
     /// The driver that dispatched it, in a shared run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<&'a DriverId>,
+    /// The name of that driver's host, by its own word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<&'a str>,
+    /// The job of the engine that started that driver, by its own word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<&'a str>,
+    /// The time of its dispatch.
     pub started_at: Moment,
     /// `None` while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Moment>,
     /// `running`, or the status that its end gave the item.
+    #[cfg_attr(feature = "schemas", schemars(extend("enum" = ["running", "done", "failed", "pending", "skipped", "cancelled"])))]
     pub status: &'static str,
+    /// Whether it ended red; absent if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub red: bool,
     /// The entry of its dispatch.

@@ -8,10 +8,12 @@ use crate::model::printable;
 
 /// An item that drivers of a shared run decline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/common.json describes the fields")]
 pub struct DeclinedItem {
+    /// The run.
     pub run: RunId,
+    /// The item.
     pub item: ItemId,
     /// The drivers that decline it.
     pub by: Vec<Lack>,
@@ -21,9 +23,11 @@ pub struct DeclinedItem {
 
 /// Something that a driver's machine lacks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/common.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Lack {
+    /// The driver.
     pub driver: DriverId,
+    /// The name of its host; absent if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// The thing, in words.

@@ -10,6 +10,7 @@ const MAX_PATCH: usize = 1 << 20;
 
 /// A difference, as `thread diff --json` and `doc diff --json` print it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.diff/1")]
 pub struct Difference {
     /// The first fields that differ, or `None` unless both are JSON.

@@ -15,9 +15,10 @@ use super::{VerifiedRun, View};
 
 /// The highest revisions of all documents, as `doc list --json` prints them.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.documents/1")]
-#[expect(missing_docs, reason = "docs/schema/documents.json describes the fields")]
 pub struct Documents {
+    /// The run.
     pub run: RunId,
     /// In order of name.
     pub documents: Vec<Change>,
@@ -25,10 +26,12 @@ pub struct Documents {
 
 /// The revisions of a document, as `doc log --json` prints them.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.document-log/1")]
-#[expect(missing_docs, reason = "docs/schema/document-log.json describes the fields")]
 pub struct DocumentLog {
+    /// The run.
     pub run: RunId,
+    /// The document.
     pub name: FilePath,
     /// Newest first.
     pub revisions: Vec<Change>,

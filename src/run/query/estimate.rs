@@ -16,6 +16,7 @@ const FEWEST: usize = 3;
 
 /// The pace of a run, and the time that the rest takes at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Estimate {
     /// How many items ended last.

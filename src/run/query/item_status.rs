@@ -20,58 +20,70 @@ use super::view::View;
 
 /// The status of an item.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/common.json describes the fields")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ItemStatus {
+    /// The item.
     pub id: ItemId,
     /// `pending`, `ready`, or the status in the state.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::model::formats::ItemState"))]
     pub status: &'static str,
-    /// `claimed` if it takes a commit that was made before.
+    /// `claimed` if it takes a commit that was made before; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
     /// The number of attempts that were begun.
     pub attempts: u32,
+    /// The items that it comes after.
     pub depends_on: Vec<ItemId>,
+    /// Those of them that are still to be done.
     pub blocked_by: Vec<ItemId>,
     /// The digest of its patch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_ref: Option<Digest>,
+    /// The digests of its output files.
     pub output_refs: BTreeMap<FilePath, Digest>,
+    /// The digests of the documents that it handed over.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub document_refs: BTreeMap<FilePath, Digest>,
-    /// How often a crash of the driver ended an attempt.
+    /// The number of attempts that a crash of the driver ended; absent if 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub crashes: u32,
-    /// Whether it is done although its check failed.
+    /// Whether it is done although its check failed; absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub red: bool,
-    /// The changes of its patch to protected files.
+    /// The changes of its patch to protected files; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schemas", schemars(length(min = 1)))]
     pub protected: Vec<ProtectedChange>,
-    /// Whether a check that passed judged these changes.
+    /// Whether a check that passed judged these changes; absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub judged: bool,
-    /// Whether its check decided while no file was protected.
+    /// Whether its check decided while no file was protected; absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unprotected: bool,
-    /// The key that approved these changes.
+    /// The key that approved these changes; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<crate::model::formats::Fingerprint>"))]
     pub approved_by: Option<String>,
-    /// The actor whose settings, as the driver, allowed the changes to protected files.
+    /// The actor whose settings, as the driver, allowed the changes to protected files; absent
+    /// otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_by: Option<String>,
-    /// False if it is done without products, although it could have some.
+    /// False if it is done without products, although it could have some; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(extend("const" = false)))]
     pub handed_over: Option<bool>,
+    /// Whether another item replaced it, so that it does not count; absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub superseded: bool,
-    /// Whether it waits for a decision.
+    /// Whether it waits for a decision; absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub awaits_approval: bool,
-    /// The lock or the queue that it waits for, if known.
+    /// The lock or the queue that it waits for; absent if none is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<Awaited>,
+    /// The times of its latest attempt.
     #[serde(flatten)]
     pub times: Times,
     /// The driver that holds its running attempt, in a shared run.
@@ -79,16 +91,19 @@ pub struct ItemStatus {
     pub holder: Option<Holder>,
     /// The key that decided on it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<crate::model::formats::Fingerprint>"))]
     pub decided_by: Option<String>,
     /// The item, `RUN/ITEM`, whose products it reuses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reused: Option<String>,
+    /// The reason of its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The worker's own summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// The tokens and the price that its worker reported, if it did.
+    /// The tokens and the price of all its attempts; absent if no worker reported any. With `status
+    /// --usage`, every item with attempts has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<ItemUsage>,
 }

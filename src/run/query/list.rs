@@ -27,6 +27,7 @@ use super::view::View;
 
 /// The runs of a repository, as `runs --json` prints them.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.runs/1")]
 pub struct Runs {
     /// Newest first. Unreadable runs come last.
@@ -35,44 +36,52 @@ pub struct Runs {
 
 /// A run in a list. An unreadable one does not hide the others.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/runs.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct RunSummary {
+    /// The run.
     pub run: RunId,
     /// The remote of a fetched run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<String>,
+    /// The queue of the run; null if unreadable.
     pub queue: Option<String>,
     /// `open`, `sealed`, `archived` or `unreadable`.
     #[serde(skip_deserializing, default = "sealed")]
+    #[cfg_attr(feature = "schemas", schemars(extend("enum" = ["open", "sealed", "archived", "unreadable"])))]
     pub state: &'static str,
+    /// The time of its submission; absent if unreadable.
     #[serde(rename = "submittedAt", skip_serializing_if = "Option::is_none")]
     pub submitted_at: Option<Moment>,
-    /// The submitter, by its first entry.
+    /// The submitter, by its first entry; absent if unreadable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
+    /// Whether it is sealed.
     pub sealed: bool,
     /// The number of items by status. Red items are counted apart from done ones.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::model::formats::Counts"))]
     pub counts: BTreeMap<String, u64>,
-    /// The number of ready items that wait for a decision.
+    /// The number of ready items that wait for a decision; absent if 0.
     #[serde(rename = "awaitsApproval", default, skip_serializing_if = "is_zero")]
     pub awaits_approval: u64,
-    /// The number of items that are done without products.
+    /// The number of items that are done without products; absent if 0.
     #[serde(rename = "handedOverNothing", default, skip_serializing_if = "is_zero")]
     pub handed_over_nothing: u64,
-    /// The number of items that take commits that were made before, which are done as well.
+    /// The number of items that take commits that were made before, which are done as well; absent
+    /// if 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub claimed: u64,
-    /// The goal that all items have.
+    /// The goal that all items have; absent if they have several or none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
     /// The outcomes that rules recorded. The run is not green if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,
-    /// The first rule that ended the run before it was done, with the reason.
+    /// The first rule that ended the run before it was done, with the reason; absent if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<Stopped>,
-    /// Whether it has no ref of its own.
+    /// Whether it has no ref of its own; absent otherwise.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "schemas", schemars(extend("const" = true)))]
     pub archived: bool,
     /// Why it cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,14 +98,19 @@ pub struct Besides {
 
 /// The status of a run, as `status --json` prints it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.status/1")]
-#[expect(missing_docs, reason = "docs/schema/status.json describes the fields")]
 pub struct Status {
+    /// The run.
     pub run: RunId,
+    /// The queue that it was placed on.
     pub queue: String,
+    /// Whether it is sealed.
     pub sealed: bool,
+    /// The time of its submission.
     #[serde(rename = "submittedAt", skip_serializing_if = "Option::is_none")]
     pub submitted_at: Option<Moment>,
+    /// The submitter, by its first entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
     /// The driver of an open run of this repository, if there is one or it died.
@@ -105,9 +119,11 @@ pub struct Status {
     /// The remote that the run was pushed to or is shared through, if it was to be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteRead>,
-    /// How fast items ended last, if that tells when the run ends.
+    /// The pace at which items ended last; absent if fewer than four did, nothing runs, or a person
+    /// has to decide first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pace: Option<Estimate>,
+    /// The outcome of its items.
     pub outcome: Outcomes,
     /// The sum of the items' use, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,6 +140,7 @@ pub struct Status {
 
 /// The process that drives a run.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Driver {
     /// False if it died while items were running.
     pub alive: bool,
@@ -134,10 +151,12 @@ pub struct Driver {
 
 /// A lock or a queue that an item waits for.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "the names say it")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Awaited {
     /// `lock` or `queue`.
+    #[cfg_attr(feature = "schemas", schemars(extend("enum" = ["lock", "queue"])))]
     pub kind: &'static str,
+    /// The key of the lock, or the name of the queue.
     pub name: String,
     /// The items that hold it, each as `RUN/ITEM`.
     pub holders: Vec<String>,

@@ -31,6 +31,7 @@ pub mod work;
 pub(crate) mod stopped_rules;
 
 mod check_places;
+mod item_record;
 mod item_status;
 mod verified_run;
 pub(crate) mod view;

@@ -9,20 +9,21 @@ use crate::model::time::Moment;
 
 /// The remote of a run, and what reading it showed.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/common.json describes the fields")]
 pub struct RemoteRead {
     /// The remote, without a password.
     pub remote: String,
-    /// When it was last read, by the local clock.
+    /// The time of the last read, by the local clock; absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_at: Option<Moment>,
-    /// Why it could not be read now.
+    /// The reason why it could not be read now; absent if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// The remote, as it was named.
     #[serde(skip)]
     pub name: String,
+    /// The run on the remote, compared with the run here.
     #[serde(skip)]
     pub state: RemoteState,
 }

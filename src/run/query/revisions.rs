@@ -16,9 +16,11 @@ use super::{VerifiedRun, View};
 
 /// A revision, with the entry that recorded it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/document.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Change {
+    /// The document.
     pub name: FilePath,
+    /// The number of the revision; the first is 1.
     #[serde(flatten)]
     pub revision: Revision,
     /// When it was recorded.

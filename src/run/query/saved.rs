@@ -15,9 +15,12 @@ use super::View;
 
 /// The saved work of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/status.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Saved {
+    /// The item.
     pub item: ItemId,
+    /// The attempt, from 1.
+    #[cfg_attr(feature = "schemas", schemars(range(min = 1)))]
     pub attempt: u32,
     /// The worktree with its outputs, as git names a tree: `REF:PATH`.
     #[serde(skip_serializing_if = "Option::is_none")]

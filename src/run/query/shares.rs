@@ -11,6 +11,7 @@ use crate::model::name::ItemId;
 
 /// The share of one driver in a shared run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Share {
     /// The driver.
     pub driver: DriverId,

@@ -1,25 +1,21 @@
 //! Shows everything that is recorded about a run or an item.
 
+pub use super::item_record::{ItemDocument, Record};
+
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
-use serde_json::json;
+use serde::Serialize;
 
 use crate::git::store::{self, Store};
 use crate::ledger::chain::Link;
-use crate::model::any_error::AnyError;
 use crate::model::claims::Reported;
 use crate::model::digest::{Digest, Oid};
 use crate::model::driver::{Because, DriverId};
-use crate::model::entry::{
-    Cause, Event, Exit, Grade, InputRef, ItemReconciled, Product, RunSealed, Transcript, VerifiedBy,
-};
-use crate::model::item_index::ItemIndex;
+use crate::model::entry::{Event, Exit, Grade, ItemReconciled, Product, RunSealed, Transcript, VerifiedBy};
 use crate::model::manifest::Manifest;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::outcomes::Outcomes;
 use crate::model::pipeline::BlockEnded;
-use crate::model::plan::{Item, ProductKey};
 use crate::model::protected::ProtectedChange;
 use crate::model::state::RunState;
 use crate::model::time::Moment;
@@ -29,14 +25,14 @@ use super::attempts::AttemptShown;
 use super::list::ItemStatus;
 use super::log_entry::has_no_products;
 use super::revisions::{self, Change};
-use super::saved::Saved;
 use super::usage::{Attempts, RunUsage};
 
 /// A run as data: what `show RUN --json` prints, and what pages and other answers are made of.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.show/1", rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/show.json describes the fields")]
 pub struct RunDocument<'a> {
+    /// The run.
     pub run: &'a RunId,
     /// The ref that holds it.
     #[serde(rename = "ref")]
@@ -47,43 +43,58 @@ pub struct RunDocument<'a> {
     pub plan: Digest,
     /// The commit that items start from.
     pub base: Oid,
+    /// The queue.
     pub queue: &'a str,
+    /// The pattern that the queue follows.
     pub pattern: &'a str,
     /// The keys that can append.
+    #[cfg_attr(feature = "schemas", schemars(with = "Vec<crate::model::formats::Fingerprint>"))]
     pub writers: Vec<&'a String>,
     /// The sealed pipelines, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub pipelines: BTreeMap<String, Digest>,
     /// The files that were sealed with the plan.
     pub artifacts: BTreeMap<FilePath, Digest>,
+    /// The time of its submission.
     pub submitted_at: Moment,
+    /// The actor.
     pub submitted_by: &'a str,
+    /// The program and its version.
     pub tool: &'a str,
+    /// The number of entries.
     pub entries: usize,
+    /// Whether it is sealed.
     pub sealed: bool,
     /// The root, if it is sealed.
     pub root: Option<Digest>,
+    /// The reason of the closing.
     pub closed: Option<&'a str>,
+    /// The reason of the cancellation.
     pub cancelled: Option<&'a str>,
     /// The highest revisions of its documents.
     pub documents: Vec<Change>,
+    /// The outcome of its items.
     pub outcome: Outcomes,
-    /// The goal that all items have.
+    /// The goal that all items have; absent if they have several or none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<&'a str>,
+    /// Its items.
     pub items: Vec<ItemStatus>,
+    /// The attempts of all items, in the order of their dispatches.
     pub attempts: Vec<AttemptShown<'a>>,
     /// The tokens and prices that the workers reported.
     pub usage: RunUsage,
-    /// The products of other runs and threads, and the run that this one continues.
+    /// The products of other runs and threads, and the run that this one continues; absent if there
+    /// are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<SourceShown>,
 }
 
 /// A source of a run outside it.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/show.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct SourceShown {
+    /// The name of the import, or of the continued run.
     pub name: String,
     /// The digest of the product, or the root of the continued run.
     pub sha256: Digest,
@@ -168,56 +179,76 @@ pub fn seal(view: &View) -> Option<&RunSealed> {
 
 /// An entry about an attempt.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/show.json describes the fields")]
 pub struct Step<'a> {
+    /// The entry.
     #[serde(skip)]
     pub link: &'a Link,
+    /// The number of the entry.
     seq: u64,
+    /// The time of the record.
     at: Moment,
+    /// The actor.
     actor: &'a str,
+    /// Its kind.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::model::entry_schema::EntryKind"))]
     kind: &'static str,
+    /// The attempt.
     pub attempt: u32,
+    /// Whether it leaves the item done although its check failed; absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     red: bool,
-    /// `claimed` if the products are those of a commit that was made before.
+    /// `claimed` if the products are those of a commit that was made before; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     grade: Option<Grade>,
-    /// False if it ends the item as done without products, although it could have some.
+    /// False if it ends the item as done without products, although it could have some; absent
+    /// otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(extend("const" = false)))]
     handed_over: Option<bool>,
-    /// The changes of its patch to protected files.
+    /// The changes of its patch to protected files; absent if there are none.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[cfg_attr(feature = "schemas", schemars(length(min = 1)))]
     pub protected: &'a [ProtectedChange],
     /// The reason, or the result of the check.
     pub reason: Option<String>,
+    /// The exit of the command.
     pub exit: Option<Exit>,
+    /// The duration of the attempt in milliseconds.
     pub duration_ms: Option<u64>,
+    /// The output of the attempt.
     pub transcript: Option<Transcript>,
     /// The driver that holds or held the attempt, in a shared run.
     #[serde(skip_serializing_if = "Option::is_none")]
     driver: Option<&'a DriverId>,
+    /// The name of the driver's host; absent unless a dispatch names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<&'a str>,
+    /// The job of the engine that started the driver; absent unless a dispatch names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     job: Option<&'a str>,
-    /// The driver that took the attempt from it.
+    /// The driver that took the attempt from it; absent if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     taker: Option<&'a DriverId>,
+    /// The reason of the take-over; absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     because: Option<Because>,
+    /// The results of the blocks of its pipeline; absent if it has none.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub blocks: &'a [BlockEnded],
-    /// Paths that its agent left behind and the patch omits.
+    /// Paths that its agent left behind and the patch omits; absent if there are none.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub excluded: &'a [String],
     /// The worker's own summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<&'a str>,
-    /// The worker's claims about itself.
+    /// The worker's claims about itself; absent if it says nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claims: Option<Reported>,
+    /// The hash of the entry.
     hash: Digest,
+    /// Its commit.
     commit: Oid,
 }
 
@@ -308,82 +339,4 @@ fn verified(e: &ItemReconciled) -> Option<String> {
         VerifiedBy::Itself => "the item's own word",
     };
     Some(format!("verify {passed}, by {by}"))
-}
-
-/// All that is recorded about an item, as `show RUN/ITEM --json` prints it.
-#[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
-pub struct Record<'a> {
-    pub view: &'a View,
-    pub at: ItemIndex,
-    /// The manifest of its last attempt, if it is here.
-    pub manifest: Option<Manifest>,
-    /// The entries about it, oldest first.
-    pub steps: Vec<Step<'a>>,
-    /// The work of its failed and interrupted attempts that is saved beside the run.
-    pub saved: Vec<Saved>,
-}
-
-impl<'a> Record<'a> {
-    /// Collects what is recorded about an item.
-    pub fn gather(store: &Store, view: &'a View, at: ItemIndex) -> Result<Self, AnyError> {
-        let id = &view.state.graph.item(at).id;
-        let dispatched = view.state.items[at].manifest.as_ref();
-        let manifest = dispatched.map(|product| manifest(store, product)).transpose()?.flatten();
-        let steps = view.links.iter().filter_map(|link| Step::from_link(link, id, &view.state)).collect();
-        let saved = Saved::all(store, view)?.into_iter().filter(|saved| saved.item == *id).collect();
-        Ok(Self { view, at, manifest, steps, saved })
-    }
-
-    /// Returns the item.
-    pub fn item(&self) -> &'a Item {
-        self.view.state.graph.item(self.at)
-    }
-
-    /// Returns the entry that added the item, with the cause. Returns `None` for an item of the
-    /// plan.
-    pub fn added(&self) -> Option<(&'a Link, &'a Cause)> {
-        self.view.links.iter().find_map(|link| match &link.entry.event {
-            Event::RunExtended(e) => e.items.contains_key(&self.item().id).then_some((link, &e.cause)),
-            _ => None,
-        })
-    }
-
-    /// Returns its products.
-    pub fn products(&self) -> &'a BTreeMap<ProductKey, Product> {
-        &self.view.state.items[self.at].products
-    }
-
-    /// Returns its consumed inputs.
-    pub fn consumed(&self) -> &'a BTreeMap<FilePath, InputRef> {
-        &self.view.state.items[self.at].inputs
-    }
-}
-
-impl Serialize for Record<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let item = self.item();
-        let mut value = json!(ItemStatus::from_view(self.view, self.at));
-        value["schema"] = json!("git-handoff.show/1");
-        value["run"] = json!(self.view.run);
-        value["base"] = json!(self.view.state.submitted.base);
-        if let Some((link, cause)) = self.added() {
-            value["added"] = json!({ "entry": link.entry.seq, "cause": cause });
-        }
-        value["executor"] = json!(item.executor);
-        value["inputs"] = json!(item.inputs);
-        value["needs"] = json!({});
-        for (key, need) in &item.needs {
-            let mut need = need.to_json();
-            need["ref"] = json!(self.consumed().get(key).map(|input| input.digest));
-            value["needs"][key.as_str()] = need;
-        }
-        value["products"] = json!(self.products());
-        value["manifest"] = json!(self.manifest);
-        value["entries"] = json!(self.steps);
-        if !self.saved.is_empty() {
-            value["saved"] = json!(self.saved);
-        }
-        value.serialize(serializer)
-    }
 }

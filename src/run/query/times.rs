@@ -10,9 +10,10 @@ use super::View;
 
 /// The times of an item's latest attempt.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Times {
-    /// When it was dispatched.
+    /// The time of its dispatch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Moment>,
     /// When it ended, or the item was decided, skipped or cancelled.

@@ -14,11 +14,12 @@ use super::list::Status;
 
 /// The use of all attempts of an item. Nothing verifies it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/common.json describes the fields")]
 pub struct ItemUsage {
     /// The models that the worker named, each once.
     pub models: Vec<String>,
+    /// The sums.
     #[serde(flatten)]
     pub sum: Usage,
     /// The number of attempts that reported nothing.
@@ -29,12 +30,16 @@ pub struct ItemUsage {
 
 /// The use of all items of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/status.json describes the fields")]
 pub struct RunUsage {
+    /// The tokens that models read, including those from a cache.
     pub input_tokens: u64,
+    /// The tokens that models wrote.
     pub output_tokens: u64,
+    /// The tokens of the input that came from a cache.
     pub cached_tokens: u64,
+    /// The price in US dollars.
     pub cost_usd: Dollars,
     /// The number of items with attempts.
     pub items: u64,

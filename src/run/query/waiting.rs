@@ -24,12 +24,15 @@ const MOST_COUNTED: u64 = 8 << 20;
 
 /// An item that waits for a decision.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/waiting.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Waits {
     /// Its name here: `RUN/ITEM` or `REMOTE/RUN/ITEM`.
     pub target: String,
+    /// The run.
     pub run: RunId,
+    /// The item.
     pub item: ItemId,
+    /// The products that the decision is about.
     pub about: About,
     /// The products and checks to look at.
     pub look: Vec<Look>,
@@ -37,13 +40,16 @@ pub struct Waits {
     pub mine: bool,
     /// The decision of our key, if it is only in its log so far.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<crate::model::decision::Decision>"))]
     pub decided: Option<&'static str>,
 }
 
 /// A product that a decision is about, or the check of the item that made it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Look {
     /// `diff`, `output`, `document` or `check`.
+    #[cfg_attr(feature = "schemas", schemars(extend("enum" = ["diff", "output", "document", "check"])))]
     pub kind: &'static str,
     /// The argument for `cat`, or of a check, for `show`.
     pub target: String,
@@ -60,10 +66,13 @@ pub struct Look {
 
 /// The size of a diff.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[expect(missing_docs, reason = "the names say it")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Changes {
+    /// The files.
     pub files: usize,
+    /// The lines that it adds.
     pub added: usize,
+    /// The lines that it takes away.
     pub removed: usize,
 }
 
@@ -87,6 +96,7 @@ impl Changes {
 
 /// All waiting items, as `waiting --json` prints them.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.waiting/1")]
 pub struct Waiting {
     /// In order of the runs, our own first.

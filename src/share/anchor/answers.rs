@@ -10,14 +10,20 @@ use super::{Anchor, Published};
 
 /// The output of `anchor add --json`, and an element of `anchor list --json`.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/anchor.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct AnchorShown {
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(skip))]
     schema: Option<&'static str>,
+    /// Its name in the configuration.
     pub name: String,
+    /// Its kind.
     #[serde(rename = "type")]
     pub kind: String,
+    /// The strength of its evidence, or `time`.
+    #[cfg_attr(feature = "schemas", schemars(extend("enum" = ["detect", "external", "external-immutable", "time"])))]
     pub guarantee: &'static str,
+    /// The address.
     pub place: String,
 }
 
@@ -47,6 +53,7 @@ impl AnchorShown {
 
 /// The output of `anchor list --json`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.anchors/1")]
 pub struct AnchorList {
     /// The anchors, starting with the logs in the repository.
@@ -63,6 +70,7 @@ impl AnchorList {
 
 /// The output of `anchor push --json`.
 #[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.anchor-push/1")]
 pub struct AnchorPush {
     /// The results, up to the anchor that failed.
@@ -74,11 +82,17 @@ pub struct AnchorPush {
 
 /// One result.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/anchor-push.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct PublishedShown {
+    /// The anchor.
     pub anchor: String,
+    /// The kind.
+    #[cfg_attr(feature = "schemas", schemars(extend("enum" = ["log", "run", "thread", "time stamp"])))]
     pub kind: &'static str,
+    /// The name of the log, run or thread.
     pub name: String,
+    /// The result.
+    #[cfg_attr(feature = "schemas", schemars(extend("enum" = ["new", "updated", "up-to-date", "behind"])))]
     pub status: &'static str,
 }
 
@@ -95,6 +109,7 @@ impl AnchorPush {
 
 /// The output of `anchor check --json` for each run.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.anchor-check/1")]
 pub struct AnchorCheck {
     /// The run.

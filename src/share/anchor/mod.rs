@@ -15,7 +15,7 @@ mod program;
 #[cfg(feature = "anchors")]
 mod rfc3161;
 #[cfg(feature = "anchors")]
-mod s3;
+pub(crate) mod s3;
 mod settings;
 pub mod threads;
 pub mod verification;

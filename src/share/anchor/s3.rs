@@ -3,7 +3,7 @@
 //! compliance mode. Only the earliest version of an object counts: it cannot be removed, and all
 //! other versions came later.
 
-mod threads;
+pub(crate) mod threads;
 mod wire;
 mod xml;
 
@@ -57,14 +57,23 @@ pub(super) struct S3Place {
 
 /// The content of an object, in canonical form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-struct Object {
+pub(crate) struct Object {
+    #[cfg_attr(feature = "schemas", schemars(extend("const" = "git-handoff.anchored/1")))]
     schema: String,
+    /// The run.
     run: RunId,
+    /// The root that it was sealed with.
     root: Digest,
+    /// The number of entries that the root is over.
     entries: u64,
+    /// The leaf hash of the seal.
     seal: Digest,
+    /// Its commit.
     commit: Oid,
+    /// The key that sealed it.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::model::formats::Fingerprint"))]
     fingerprint: String,
 }
 

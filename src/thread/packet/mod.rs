@@ -83,6 +83,7 @@ impl Terms {
 
 /// The classification of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Classification {
     /// Every check passes.
@@ -165,6 +166,11 @@ impl Row {
 
 /// The report of a check; it always has every row.
 #[derive(Clone, Debug)]
+#[cfg_attr(
+    feature = "schemas",
+    derive(schemars::JsonSchema),
+    schemars(rename = "git-handoff.check/1", with = "render::ReportShown<'static>")
+)]
 pub struct Report {
     /// The classification of a packet.
     pub classification: Classification,

@@ -2,23 +2,108 @@
 
 use std::fmt::Write as _;
 
+use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use super::{Finding, Report, Row, State, rule_name};
+use super::{Classification, Finding, Report, Row, State, rule_name};
 
-/// As `git-handoff.check/1`.
+/// The check of a packet: the output of `check` for each, and of what refuses a packet elsewhere.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "git-handoff.check/1")]
+pub(super) struct ReportShown<'a> {
+    /// The classification: how safe it is to resume.
+    classification: Classification,
+    /// Every check, by its name.
+    checks: Checks<'a>,
+    /// The steps before resuming.
+    recovery: &'a [String],
+    /// The person to inform.
+    escalation: &'a str,
+}
+
+/// Every check of a packet.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+struct Checks<'a> {
+    /// Every field is present.
+    schema: RowShown<'a>,
+    /// The packet is recent.
+    freshness: RowShown<'a>,
+    /// Its token is valid and unused.
+    resume_token: RowShown<'a>,
+    /// The work can be continued from it.
+    replay: RowShown<'a>,
+    /// It contains no text that reads like an instruction, and no secret.
+    untrusted_content: RowShown<'a>,
+    /// The things that it names are as it states.
+    facts: RowShown<'a>,
+}
+
+/// The result of one check.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+struct RowShown<'a> {
+    /// True if the check passes; `n/a` if it does not apply.
+    #[cfg_attr(feature = "schemas", schemars(with = "Value", extend("enum" = [true, false, "n/a"])))]
+    ok: Value,
+    /// One line for people.
+    detail: &'a str,
+    /// The findings; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    findings: Vec<FindingShown<'a>>,
+}
+
+/// One finding of a check.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+struct FindingShown<'a> {
+    /// The id of the rule.
+    rule: &'static str,
+    /// The name of the rule.
+    name: &'static str,
+    /// The field.
+    field: &'a str,
+    /// The problem.
+    message: &'a str,
+}
+
 impl Serialize for Report {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let checks: Map<String, Value> = self.rows.iter().map(|row| (row.name.to_owned(), check(row))).collect();
-        let report = json!({
-            "schema": "git-handoff.check/1",
-            "classification": self.classification,
-            "checks": checks,
-            "recovery": self.recovery,
-            "escalation": self.escalation,
+        let row = |name: &str| self.row(name).map(RowShown::from).expect("a report has every row");
+        let answer = ReportShown {
+            classification: self.classification,
+            checks: Checks {
+                schema: row("schema"),
+                freshness: row("freshness"),
+                resume_token: row("resume_token"),
+                replay: row("replay"),
+                untrusted_content: row("untrusted_content"),
+                facts: row("facts"),
+            },
+            recovery: &self.recovery,
+            escalation: &self.escalation,
+        };
+        // The fields come in the order of their names.
+        serde_json::to_value(answer).map_err(S::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl<'a> From<&'a Row> for RowShown<'a> {
+    fn from(row: &'a Row) -> Self {
+        let ok = match row.state {
+            State::Ok => true.into(),
+            State::Failed => false.into(),
+            State::NotApplicable => "n/a".into(),
+        };
+        let findings = row.findings.iter().map(|finding| FindingShown {
+            rule: finding.rule,
+            name: rule_name(finding.rule),
+            field: &finding.field,
+            message: &finding.what,
         });
-        report.serialize(serializer)
+        Self { ok, detail: &row.detail, findings: findings.collect() }
     }
 }
 
@@ -72,19 +157,4 @@ fn title(name: &str) -> &str {
         "facts" => "Facts",
         other => other,
     }
-}
-
-fn check(row: &Row) -> Value {
-    let ok = match row.state {
-        State::Ok => json!(true),
-        State::Failed => json!(false),
-        State::NotApplicable => json!("n/a"),
-    };
-    let mut value = json!({ "ok": ok, "detail": row.detail });
-    if !row.findings.is_empty() {
-        let finding =
-            |f: &Finding| json!({ "rule": f.rule, "name": rule_name(f.rule), "field": f.field, "message": f.what });
-        value["findings"] = row.findings.iter().map(finding).collect();
-    }
-    value
 }

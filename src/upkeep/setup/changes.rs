@@ -8,6 +8,7 @@ use crate::repository::config::SETTINGS;
 
 /// A line of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Line {
     /// The key.
     pub key: String,
@@ -38,6 +39,7 @@ struct Step {
 
 /// The output of `init --json`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "git-handoff.init/1")]
 pub struct SetupAnswer<'a> {
     /// The configuration file.

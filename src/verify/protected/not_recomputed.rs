@@ -7,9 +7,12 @@ use crate::model::name::ItemId;
 
 /// An item whose protected files could not be recomputed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/verify.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct NotRecomputed {
+    /// The item.
     pub item: ItemId,
+    /// The missing evidence.
+    #[cfg_attr(feature = "schemas", schemars(extend("enum" = ["without the base", "without all files of the base", "without all patches", "in a base of this size"])))]
     pub reason: &'static str,
 }
 

@@ -1,7 +1,5 @@
 //! The places that workers could reach besides their worktrees.
 
-use serde_json::{Value, json};
-
 use crate::model::manifest::places_in_words;
 use crate::verify::Report;
 
@@ -11,15 +9,5 @@ impl Report {
         let home = self.real_home.then(|| "home: real".to_owned());
         let count = self.writable.len();
         home.into_iter().chain((count > 0).then(|| places_in_words("writable", count))).collect()
-    }
-
-    /// Adds them to the JSON of a report.
-    pub(super) fn add_access(&self, report: &mut Value) {
-        if self.real_home {
-            report["home"] = json!("real");
-        }
-        if !self.writable.is_empty() {
-            report["writable"] = json!(self.writable);
-        }
     }
 }

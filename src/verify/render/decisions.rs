@@ -2,28 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
-
 use crate::verify::{Decided, Report, SignerSeen, State, Voucher};
 
 const MAX_SHOWN: usize = 20;
 
 /// The name of this repository's key if the signers give it none.
 pub(in crate::verify) const OWN_KEY: &str = "this repository's key";
-
-impl Decided {
-    pub(super) fn to_json(&self) -> Value {
-        let signed = self.voucher == Voucher::Decider;
-        let mut value = json!({ "item": self.item, "decision": self.decision, "by": self.by, "signed": signed });
-        if let Some(key) = self.voucher.other_key() {
-            value["onWordOf"] = key.into();
-        }
-        if !self.role_shown {
-            value["roleShown"] = false.into();
-        }
-        value
-    }
-}
 
 impl Report {
     pub(super) fn decided_lines(&self) -> Vec<(State, String)> {

@@ -1,7 +1,5 @@
 //! Runs with the same id, as text and as JSON.
 
-use serde_json::{Value, json};
-
 use crate::verify::{OtherRun, SameId};
 
 const MAX_SHOWN: usize = 5;
@@ -26,21 +24,5 @@ impl SameId {
             lines.push(format!("and {more} more, which --json lists"));
         }
         lines
-    }
-
-    pub(super) fn to_json(&self) -> Value {
-        let others: Vec<Value> = self
-            .others
-            .iter()
-            .map(|other| {
-                let mut value = json!({ "key": other.key, "first": other.first, "namedBy": other.named_by });
-                if let Some(principal) = &other.principal {
-                    value["principal"] = principal.as_str().into();
-                }
-                value["conflicts"] = other.conflicts.into();
-                value
-            })
-            .collect();
-        json!({ "key": self.key, "first": self.first, "others": others })
     }
 }

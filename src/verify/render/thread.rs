@@ -2,33 +2,102 @@
 
 use std::fmt;
 
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
+use crate::model::digest::Oid;
+use crate::model::name::ThreadId;
 use crate::model::printable::{Painted, line};
+use crate::model::thread::{CheckpointId, SourceCheckpoint};
 use crate::verify::report::{MISMATCH, UNKNOWN_KEY};
-use crate::verify::{Ancestor, State, ThreadReport};
+use crate::verify::{Ancestor, SignerSeen, State, ThreadReport, ThreadRows};
 
-use super::{checks, row_line, title_line};
+use super::answer::RowShown;
+use super::{row_line, title_line};
+
+/// The report on a thread: the output of `thread verify` for each, and of `verify --bundle`.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "git-handoff.thread-verify/1")]
+pub(in crate::verify) struct ThreadReportShown<'a> {
+    /// The thread.
+    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
+    thread: &'a ThreadId,
+    /// The remote of a fetched thread; absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remote: Option<&'a str>,
+    /// True if nothing failed and nothing was missing.
+    intact: bool,
+    /// The first row that failed; `mismatch` if only the key is not the expected one; `incomplete`
+    /// if evidence is elsewhere.
+    #[cfg_attr(feature = "schemas", schemars(extend(
+        "enum" = ["chain", "signature", "anchor", "lineage", "content", "mismatch", "incomplete", null]
+    )))]
+    failure: Option<&'static str>,
+    /// The number of readable entries.
+    entries: u64,
+    /// The number of checkpoints.
+    checkpoints: u64,
+    /// Every row, by its name.
+    checks: ThreadRows<RowShown<'a>>,
+    /// The keys that signed, in order of appearance.
+    signers: &'a [SignerSeen],
+    /// The checkpoints of other threads that it descends from, the nearest first.
+    lineage: &'a [Ancestor],
+    /// True if it, or a thread that it descends from, was adopted although its key was unknown.
+    accepted_unknown_signer: bool,
+}
+
+/// A checkpoint of another thread, from which a thread descends.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub(in crate::verify) struct AncestorShown<'a> {
+    /// The thread.
+    thread_id: &'a ThreadId,
+    /// The checkpoint.
+    checkpoint_id: &'a CheckpointId,
+    /// Its commit.
+    commit: Oid,
+    /// The step by which the thread began with it.
+    #[cfg_attr(feature = "schemas", schemars(extend("enum" = ["adopted", "forked"])))]
+    how: &'static str,
+    /// The key of that thread.
+    signer: &'a SignerSeen,
+    /// True if it was adopted although its key was unknown.
+    accepted_unknown_signer: bool,
+}
+
+impl Serialize for Ancestor {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let SourceCheckpoint { thread, checkpoint, commit } = &self.source;
+        let answer = AncestorShown {
+            thread_id: thread,
+            checkpoint_id: checkpoint,
+            commit: *commit,
+            how: if self.adopted { "adopted" } else { "forked" },
+            signer: &self.signer,
+            accepted_unknown_signer: self.accepted_unknown,
+        };
+        answer.serialize(serializer)
+    }
+}
 
 impl ThreadReport {
     /// Returns the report as `git-handoff.thread-verify/1`.
     pub fn to_json(&self) -> Value {
-        let mut report = json!({
-            "schema": "git-handoff.thread-verify/1",
-            "thread": self.thread,
-            "intact": self.intact,
-            "failure": self.failure,
-            "entries": self.entries,
-            "checkpoints": self.checkpoints,
-            "checks": checks(self.rows.iter()),
-            "signers": self.signers,
-            "lineage": self.lineage.iter().map(Ancestor::to_json).collect::<Vec<_>>(),
-            "accepted_unknown_signer": self.accepted_unknown(),
-        });
-        if let Some(remote) = &self.remote {
-            report["remote"] = json!(remote);
-        }
-        report
+        let answer = ThreadReportShown {
+            thread: &self.thread,
+            remote: self.remote.as_deref(),
+            intact: self.intact,
+            failure: self.failure,
+            entries: self.entries,
+            checkpoints: self.checkpoints,
+            checks: self.rows.map_ref(RowShown::from),
+            signers: &self.signers,
+            lineage: &self.lineage,
+            accepted_unknown_signer: self.accepted_unknown(),
+        };
+        serde_json::to_value(answer).expect("every report can be written as JSON")
     }
 
     /// Returns the report as lines of text, optionally in colour.
@@ -60,20 +129,6 @@ impl ThreadReport {
             }
         }
         text
-    }
-}
-
-impl Ancestor {
-    /// Returns the JSON form.
-    pub fn to_json(&self) -> Value {
-        json!({
-            "thread_id": self.source.thread,
-            "checkpoint_id": self.source.checkpoint,
-            "commit": self.source.commit,
-            "how": if self.adopted { "adopted" } else { "forked" },
-            "signer": self.signer,
-            "accepted_unknown_signer": self.accepted_unknown,
-        })
     }
 }
 

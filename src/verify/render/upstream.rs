@@ -1,7 +1,5 @@
 //! The upstream runs and threads of a run, as text and as JSON.
 
-use serde_json::{Value, json};
-
 use crate::model::continued::Continues;
 use crate::model::printable::cut;
 use crate::verify::findings::counted;
@@ -10,21 +8,7 @@ use crate::verify::{CopyState, State, Upstream};
 const MAX_SHOWN: usize = 20;
 
 impl Upstream {
-    /// Returns the JSON form.
-    pub fn to_json(&self) -> Value {
-        let here = !matches!(self.here, CopyState::Absent);
-        let mut value = json!({ "kind": self.word(), "name": self.name, "depth": self.depth, "here": here });
-        value[if self.run { "root" } else { "checkpoint" }] = self.is.as_str().into();
-        if here {
-            value["intact"] = (self.here == CopyState::Intact).into();
-        }
-        if let CopyState::Unproven(why) | CopyState::Contradicts(why) = &self.here {
-            value["detail"] = cut(why.clone()).into();
-        }
-        value
-    }
-
-    fn word(&self) -> &'static str {
+    pub(super) fn word(&self) -> &'static str {
         if self.run { "run" } else { "thread" }
     }
 
@@ -35,10 +19,6 @@ impl Upstream {
             CopyState::Contradicts(_) => State::Failed,
         }
     }
-}
-
-pub(super) fn continued(continues: &Continues) -> Value {
-    json!({ "run": continues.run, "entries": continues.entries, "root": continues.root })
 }
 
 pub(super) fn continues(continues: &Continues) -> String {

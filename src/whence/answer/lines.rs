@@ -10,24 +10,35 @@ use crate::whence::lines::Line;
 
 /// Consecutive lines of one origin.
 #[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/whence.json describes the fields")]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct LinesShown {
+    /// The file, from the top of the repository.
     pub path: String,
+    /// The first line.
     pub from: u64,
+    /// The last line.
     pub to: u64,
+    /// The commit that introduced them; null if not committed.
     pub commit: Option<Oid>,
+    /// The items that made them; several if each of them added the line.
     pub items: Vec<Named>,
+    /// Whether that is proven.
     pub proven: bool,
+    /// The kind of author: items or a person; null if unknown.
     pub by: Option<LinesBy>,
+    /// The reason, in one line.
     pub detail: String,
+    /// The later commit that `blame.ignoreRevsFile` skips.
     #[serde(rename = "passedOver", skip_serializing_if = "Option::is_none")]
     pub passed_over: Option<Oid>,
+    /// Whether an item and a person share the lines.
     #[serde(skip)]
     pub mixed: bool,
 }
 
 /// The kind of author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LinesBy {
     /// Items of a run.

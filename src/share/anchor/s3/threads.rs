@@ -20,12 +20,19 @@ const SCHEMA: &str = "git-handoff.anchored-thread/1";
 
 /// The fields of an object, in canonical form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-struct Object {
+pub(crate) struct Object {
+    #[cfg_attr(feature = "schemas", schemars(extend("const" = "git-handoff.anchored-thread/1")))]
     schema: String,
+    /// The thread.
     thread: ThreadId,
+    /// The number of its entries.
     entries: u64,
+    /// The leaf hash of the last of them.
     last: Digest,
+    /// The key that the thread belongs to.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::model::formats::Fingerprint"))]
     fingerprint: String,
 }
 
