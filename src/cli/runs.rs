@@ -56,7 +56,7 @@ pub(crate) fn row(run: &RunSummary) -> Vec<Cell> {
     let queue = run.queue.as_deref().unwrap_or("?");
     let date = run.submitted_at.map_or_else(|| "?".to_owned(), table::minute);
     let author = run.author.as_deref().unwrap_or("?");
-    let state = Cell::default().and(run.state, shade::for_word(run.state));
+    let state = Cell::default().and(run.state.as_str(), shade::for_word(&run.state));
     let mut row = vec![name.into(), queue.into(), state, date.into(), author.into(), summary];
     let goal = run.goal.iter().flat_map(|goal| goal.lines()).map(str::trim).find(|line| !line.is_empty());
     row.extend(goal.map(Cell::from));

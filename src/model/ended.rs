@@ -155,7 +155,7 @@ impl RunEnded {
 pub struct RunSealed {
     /// The RFC 6962 tree hash of the leaf hashes of all previous entries.
     pub root: Digest,
-    /// The rules that stopped before the run was done, with reasons.
+    /// The rules that stopped before the run was done, with reasons; absent if none did.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stopped: BTreeMap<ItemId, String>,
 }

@@ -46,9 +46,8 @@ pub struct RunSummary {
     /// The queue of the run; null if unreadable.
     pub queue: Option<String>,
     /// `open`, `sealed`, `archived` or `unreadable`.
-    #[serde(skip_deserializing, default = "sealed")]
     #[cfg_attr(feature = "schemas", schemars(extend("enum" = ["open", "sealed", "archived", "unreadable"])))]
-    pub state: &'static str,
+    pub state: String,
     /// The time of its submission; absent if unreadable.
     #[serde(rename = "submittedAt", skip_serializing_if = "Option::is_none")]
     pub submitted_at: Option<Moment>,
@@ -190,7 +189,7 @@ impl Repository {
         let unreadable = Target::unreadable(&self.store)?.into_iter();
         let unreadable = unreadable.filter(|target| besides.fetched || target.is_own());
         runs.extend(unreadable.map(|target| summary(&self.store, &target)));
-        runs.iter_mut().filter(|run| run.archived && run.error.is_none()).for_each(|run| run.state = "archived");
+        runs.iter_mut().filter(|run| run.archived && run.error.is_none()).for_each(|run| run.state = "archived".into());
         // The sort is stable, so runs that were submitted at the same moment stay in order of name.
         runs.sort_by_key(|run| (run.submitted_at.is_none(), Reverse(run.submitted_at)));
         Ok(Runs { runs })
@@ -228,17 +227,12 @@ impl RunSummary {
     }
 }
 
-/// The state of every summary that is kept.
-fn sealed() -> &'static str {
-    "sealed"
-}
-
 pub(super) fn summary(store: &Store, target: &Target) -> RunSummary {
     let blank = RunSummary {
         run: target.run.clone(),
         remote: target.remote(),
         queue: None,
-        state: "unreadable",
+        state: "unreadable".to_owned(),
         submitted_at: None,
         author: None,
         sealed: false,
@@ -261,7 +255,7 @@ pub(super) fn summary(store: &Store, target: &Target) -> RunSummary {
     let first = view.links.first().map(|link| &link.entry);
     RunSummary {
         queue: Some(state.submitted.queue.clone()),
-        state: if state.sealed { sealed() } else { "open" },
+        state: if state.sealed { "sealed" } else { "open" }.to_owned(),
         submitted_at: first.map(|entry| entry.at),
         author: first.map(|entry| entry.actor.clone()),
         sealed: state.sealed,

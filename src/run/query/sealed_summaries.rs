@@ -21,7 +21,7 @@ const RUNS: &str = "runs";
 /// The most bytes of the file.
 const LARGEST: u64 = 64 << 20;
 
-/// The most summaries in the file. If there are more, it is begun anew.
+/// The most summaries in a valid file.
 const MOST: usize = 20_000;
 
 /// The summaries by the commit of the seal.
