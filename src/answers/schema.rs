@@ -104,9 +104,22 @@ fn tidy_keywords(fields: &mut Map<String, Value>, keys: &mut Map<String, Value>)
             *reference = format!("{DEFINITIONS}{name}");
         }
     }
+    drop_skipped(fields);
     name_keys(fields, keys);
     join_words(fields);
     drop_nulls(fields);
+}
+
+/// Drops what serde skips in a variant: schemars lists it as neither read nor written.
+fn drop_skipped(fields: &mut Map<String, Value>) {
+    let Some(Value::Object(properties)) = fields.get_mut("properties") else { return };
+    let is_skipped = |property: &Value| property["readOnly"] == true && property["writeOnly"] == true;
+    let skipped: Vec<String> =
+        properties.iter().filter(|(_, property)| is_skipped(property)).map(|(name, _)| name.clone()).collect();
+    properties.retain(|name, _| !skipped.contains(name));
+    if let Some(Value::Array(required)) = fields.get_mut("required") {
+        required.retain(|one| !skipped.iter().any(|name| one == name));
+    }
 }
 
 /// Describes the keys of a map by their format.
