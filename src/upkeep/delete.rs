@@ -130,6 +130,8 @@ impl Repository {
         refs::delete_all(store, &found.tips)?;
         forget(&private_files::path(store, private_files::VERIFIED, &run.encoded())).map_err(Error::Mark)?;
         private_files::remove_folder(store, &private_files::checks_of(run)).map_err(Error::Mark)?;
+        // Its summary has its goal.
+        private_files::remove_folder(store, private_files::LISTS).map_err(Error::Mark)?;
         run_lock::forget(&common, run);
         Ok(())
     }

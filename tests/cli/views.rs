@@ -45,6 +45,33 @@ fn runs_are_listed_by_time_with_date_author_and_state() {
 }
 
 #[test]
+fn lists_keep_sealed_runs_alone_and_need_no_file() {
+    let repo = TestRepo::new();
+    let _ = repo.drive("red", &[item("a", "exit 1")]).exit(4);
+    repo.env.handoff(["close", "red"]).success();
+    repo.submit("open", &[item("a", "true")]);
+    let first = runs(&repo);
+    let file = repo.env.repo().join(".git/handoff/lists/runs");
+    let kept: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let kept_runs: Vec<&Value> = kept["runs"].as_object().unwrap().values().collect();
+    assert_eq!(kept_runs, [&first["runs"][1]]);
+    assert_eq!((&first["runs"][0]["run"], &first["runs"][1]["run"]), (&json!("open"), &json!("red")));
+
+    // The second list is made from it, which shows where the file says something else.
+    let line = std::fs::read_to_string(&file).unwrap().replace("\"failed\":1", "\"failed\":7");
+    std::fs::write(&file, &line).unwrap();
+    assert_eq!(runs(&repo)["runs"][1]["counts"], json!({ "failed": 7 }));
+    // Another version's file, an invalid one and one that cannot be written are not needed.
+    std::fs::write(&file, line.replace("\"tool\":\"git-handoff", "\"tool\":\"another")).unwrap();
+    assert_eq!(runs(&repo), first);
+    std::fs::write(&file, "{").unwrap();
+    assert_eq!(runs(&repo), first);
+    std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(file.parent().unwrap(), "").unwrap();
+    assert_eq!(runs(&repo), first);
+}
+
+#[test]
 fn status_shows_driver_wait_and_lock_holder() {
     let repo = TestRepo::new();
     repo.submit("holder", &[long("db")]);

@@ -34,6 +34,7 @@ fn a_deleted_run_is_gone_with_all_that_is_here_of_it() {
     clone.handoff(&["run", &plan, "--close"]);
     clone.done("b", &[EDIT]);
     clone.handoff(&["verify", "a"]);
+    clone.handoff(&["runs"]);
     assert!(clone.home().join(".cache/git-handoff").read_dir().unwrap().next().is_some(), "a worktree was kept");
     let proof = clone.handoff(&["prove", "a/edit"]).1;
     clone.write("proof.json", &proof);
@@ -48,6 +49,7 @@ fn a_deleted_run_is_gone_with_all_that_is_here_of_it() {
     assert!(run["bytes"].as_u64().unwrap() > 0 && run["log"].is_string(), "{answer}");
     assert_eq!(refs(&clone).len(), before - 4);
     assert_eq!(traces(&clone), Vec::<String>::new());
+    assert!(!clone.root().join(".git/handoff/lists").exists(), "the list with its goal is gone");
 
     // Existing evidence stays valid, and the other run is unchanged.
     assert_eq!(clone.handoff(&["verify", "--proof", "proof.json"]).0, 0);
