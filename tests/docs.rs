@@ -67,9 +67,10 @@ fn the_reference_of_commands_shows_what_happens() {
     let text = check_in("docs/reference/cli.md", &Environment::example("handoff-dag"), "repo");
     let readme = pages::text("README.md");
     let env = Environment::empty();
-    let help = env.handoff_in("home", ["help"]).success();
-    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    for command in commands.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {
+    let completions = env.handoff_in("home", ["complete", "--", ""]).success();
+    let commands: Vec<&str> = completions.lines().filter(|name| *name != "help").collect();
+    assert!(commands.len() > 40, "{completions}");
+    for command in commands {
         assert!(text.contains(&format!("\n## {command}\n")), "docs/reference/cli.md has no section on `{command}`");
         assert!(
             text.contains(&format!("\n$ git handoff help {command}\n")),

@@ -419,7 +419,8 @@ fn an_agent_by_name_runs_its_own_line_with_the_goal_as_its_task() {
     assert!(patch.contains("+three") && !patch.contains("its own line"), "{patch}");
     // A registered subagent has its own line.
     repo.config("handoff.subagent.helper.command", "cat >task.json");
-    record_with_programs(&repo, &["--agent", "helper", "Write it down"]).success();
+    record_with_programs(&repo, &["--as", "notes", "--agent", "helper", "Write it down"]).success();
+    assert_eq!(repo.status("notes")["sealed"], true);
     let recorded_patch = repo.env.handoff(["cat", "@/record:patch"]).success();
     assert!(recorded_patch.contains("+  \"goal\": \"Write it down\","), "{recorded_patch}");
     // Its line takes the place of that of a known agent.

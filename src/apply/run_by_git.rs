@@ -1,4 +1,5 @@
-//! Finds the places of the work tree whose files git runs or reads as configuration.
+//! Finds the places of the work tree whose files git runs or reads as configuration. `apply`
+//! refuses to change them: git would run the files of a worker with the rights of the user.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};

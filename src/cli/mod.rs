@@ -70,12 +70,14 @@ mod whence;
 
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
 
 use crate::output::{self, Ending, Failure, Output, interrupt, pager, table};
 
 use git_handoff::git::store::Store;
 use git_handoff::git::temporary;
+use git_handoff::model::printable;
 use git_handoff::repository::Repository;
 
 /// Hand work from one agent, person or machine to the next, with proof
@@ -235,10 +237,15 @@ pub(crate) fn main() -> ExitCode {
     context::trace();
     let arguments = match groups::parse() {
         Ok(arguments) => arguments,
-        Err(error) => {
+        Err(mut error) => {
             let asked_for = !error.use_stderr();
             if asked_for {
                 return if error.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::from(2) };
+            }
+            if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidValue) {
+                // A pasted word makes no lines of its own.
+                let word = printable::line(word);
+                drop(error.insert(ContextKind::InvalidValue, ContextValue::String(word)));
             }
             // git shows a manual page for --help, which may not be installed.
             let message = error.render().to_string().replace("try '--help'", "try '-h'");

@@ -45,7 +45,7 @@ struct New {
     /// An assumption; repeatable
     #[arg(long, value_name = "TEXT")]
     assumptions: Vec<String>,
-    /// The first step, as an executable instruction; repeatable
+    /// The first step, as an executable instruction
     #[arg(long, value_name = "TEXT")]
     next_action: Option<String>,
     /// A risk; repeatable

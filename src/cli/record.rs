@@ -43,8 +43,8 @@ pub(crate) struct Arguments {
     /// Run this shell command afterwards; if it fails, the result is red
     #[arg(long, value_name = "COMMAND", conflicts_with = "adopt")]
     check: Option<String>,
-    /// Protect no files from the command. Without this, the known files that a --check rests on
-    /// have their state in the base while it runs, if no setting protects any
+    /// Let the command change the files that --check uses. By default, well-known test and build
+    /// files are as in the base while the check runs; settings that protect files replace this
     #[arg(long, requires = "check")]
     no_protect: bool,
     /// Record the goal of the work [default: the task of --agent]
@@ -59,11 +59,12 @@ pub(crate) struct Arguments {
     /// Run in the present work tree, confined by nothing, and take what changes there
     #[arg(long, conflicts_with = "adopt")]
     here: bool,
-    /// With --here, allow changes before the command: they become part of the base
+    /// With --here, start although the work tree has uncommitted changes: they become part of the
+    /// base
     #[arg(long, requires = "here")]
     dirty: bool,
-    /// Take the commits of a range that were made before, one item for each, along first parents;
-    /// they are recorded as claimed
+    /// Record existing commits instead of running a command, one item for each along first parents;
+    /// they are marked as claimed, since nothing proves who made them
     #[arg(long, value_name = "RANGE", conflicts_with = "command")]
     adopt: Option<String>,
     /// The task of the agent; it becomes the goal
@@ -77,7 +78,8 @@ pub(crate) struct Arguments {
 /// Records a command, or commits.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let (given, goal) = (arguments.run.as_ref(), arguments.goal.as_deref());
-    if let Some(run) = given.filter(|_| arguments.command.is_empty() && arguments.adopt.is_none()) {
+    let is_new = !arguments.command.is_empty() || arguments.agent.is_some() || arguments.adopt.is_some();
+    if let Some(run) = given.filter(|_| !is_new) {
         return go_on(run, arguments, repository, output);
     }
     let begun = match &arguments.adopt {
@@ -91,7 +93,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     begun.submission.warnings.iter().for_each(|warning| output.warn(&credential::redact(warning)));
     if !begun.known.protect.is_empty() {
         let files = protectable::in_words(&begun.known.protect);
-        output.note(&format!("protected while the check runs: {files} (--no-protect leaves them)"));
+        output.note(&format!("protected while the check runs: {files} (--no-protect switches this off)"));
         begun.known.left_out().iter().for_each(|left_out| output.note(left_out));
     }
     if let Some(agent) = &begun.agent {

@@ -195,7 +195,7 @@ fn a_recorded_check_protects_known_files_by_its_plan() {
     let adds = "echo fixed >a.txt; echo true >test/b.sh";
     let green = record(&["--as", "green"], adds).exit(0);
     assert!(green.stdout.contains("! 1 protected file changed, judged as in the base"), "{green}");
-    let note = "protected while the check runs: test, the files of npm (--no-protect leaves them)";
+    let note = "protected while the check runs: test, the files of npm (--no-protect switches this off)";
     assert_eq!(find_line(&green.stderr, "protected while"), note);
     let second_note = "not protected, since honest work changes it: package.json";
     assert_eq!(find_line(&green.stderr, "not protected"), second_note);
