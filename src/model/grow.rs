@@ -15,8 +15,11 @@ use super::state::{Phase, RunState};
 pub fn items(state: &RunState, rule: &Rule, several: &Several) -> Result<Vec<Item>, String> {
     let round = (state.rounds(rule.id()) + 1).to_string();
     let mut growth = Growth { state, round: &round, heirs: BTreeMap::new(), items: Vec::new(), edges: 0, bytes: 0 };
-    // Too many are refused before they are made.
-    let templates = several.made.iter().filter(|made| matches!(made, Made::Template(_))).count();
+    // Too many are refused before they are made. A template that replaces items may change the
+    // outputs for those after it.
+    let replaces = |template: &Template| template.item.replaces.is_some() || template.item.continues.is_some();
+    let counted = several.made.iter().take_while(|made| matches!(made, Made::Template(one) if !replaces(one)));
+    let templates = counted.count();
     let copies = several.for_each.as_ref().map_or(1, |item| growth.outputs_of(item).count());
     within_items(templates.saturating_mul(copies))?;
     for made in &several.made {
