@@ -9,6 +9,7 @@ use crate::git::store::Store;
 use crate::git::{archives, refs};
 use crate::model::any_error::AnyError;
 use crate::model::causes::in_words;
+use crate::model::digest::Oid;
 use crate::model::name::RunId;
 use crate::model::outcomes::{Outcomes, Stopped};
 use crate::model::time::Moment;
@@ -188,7 +189,7 @@ impl Repository {
         known.keep(&self.store);
         let unreadable = Target::unreadable(&self.store)?.into_iter();
         let unreadable = unreadable.filter(|target| besides.fetched || target.is_own());
-        runs.extend(unreadable.map(|target| summary(&self.store, &target)));
+        runs.extend(unreadable.map(|target| summary(&self.store, &target).0));
         runs.iter_mut().filter(|run| run.archived && run.error.is_none()).for_each(|run| run.state = "archived".into());
         // The sort is stable, so runs that were submitted at the same moment stay in order of name.
         runs.sort_by_key(|run| (run.submitted_at.is_none(), Reverse(run.submitted_at)));
@@ -227,7 +228,8 @@ impl RunSummary {
     }
 }
 
-pub(super) fn summary(store: &Store, target: &Target) -> RunSummary {
+/// Returns the summary of a run with its head, which is `None` if the run is unreadable.
+pub(super) fn summary(store: &Store, target: &Target) -> (RunSummary, Option<Oid>) {
     let blank = RunSummary {
         run: target.run.clone(),
         remote: target.remote(),
@@ -248,12 +250,12 @@ pub(super) fn summary(store: &Store, target: &Target) -> RunSummary {
     };
     let view = match target.view(store) {
         Ok(view) => view,
-        Err(error) => return RunSummary { error: Some(error.to_string()), ..blank },
+        Err(error) => return (RunSummary { error: Some(error.to_string()), ..blank }, None),
     };
     let state = &view.state;
     let Outcomes { handed_over_nothing, claimed, said, stopped, .. } = state.outcomes();
     let first = view.links.first().map(|link| &link.entry);
-    RunSummary {
+    let summary = RunSummary {
         queue: Some(state.submitted.queue.clone()),
         state: if state.sealed { "sealed" } else { "open" }.to_owned(),
         submitted_at: first.map(|entry| entry.at),
@@ -267,7 +269,8 @@ pub(super) fn summary(store: &Store, target: &Target) -> RunSummary {
         said,
         stopped,
         ..blank
-    }
+    };
+    (summary, view.head.commit)
 }
 
 /// Returns the number of items by status, including `pending` and `ready`. Red items count only as

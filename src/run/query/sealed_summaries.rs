@@ -39,8 +39,8 @@ impl SealedSummaries {
     /// Reads the file, or begins without any if it is missing, invalid or of another version.
     pub(super) fn read(store: &Store) -> Self {
         let bytes = private_files::read(&private_files::path(store, LISTS, RUNS), LARGEST).ok();
-        let kept = bytes.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
-        kept.filter(|kept| kept.tool == format::TOOL && kept.runs.len() <= MOST).unwrap_or_else(|| Self {
+        let summaries = bytes.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
+        summaries.filter(|all| all.tool == format::TOOL && all.runs.len() <= MOST).unwrap_or_else(|| Self {
             tool: format::TOOL.to_owned(),
             runs: BTreeMap::new(),
             grown: false,
@@ -49,12 +49,12 @@ impl SealedSummaries {
 
     /// Returns the summary of a run.
     pub(super) fn summary(&mut self, store: &Store, target: &Target) -> RunSummary {
-        let seal = refs::read(store, &target.reference).ok().flatten();
-        if let Some(known) = seal.and_then(|seal| self.runs.get(&seal)).filter(|known| known.run == target.run) {
+        let tip = refs::read(store, &target.reference).ok().flatten();
+        if let Some(known) = tip.and_then(|tip| self.runs.get(&tip)).filter(|known| known.run == target.run) {
             return RunSummary { remote: target.remote(), ..known.clone() };
         }
-        let found = summary(store, target);
-        if let Some(seal) = seal.filter(|_| found.sealed) {
+        let (found, head) = summary(store, target);
+        if let Some(seal) = head.filter(|_| found.sealed) {
             self.runs.insert(seal, found.clone());
             self.grown = true;
         }
