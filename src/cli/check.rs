@@ -60,7 +60,7 @@ fn check(
         worst = worst.max(report.classification);
         let name = path.to_string_lossy();
         if output.json {
-            output.value(&serde_json::json!(Checked { packet: Some(&name), report: &report }));
+            output.value(&Checked { packet: Some(&name), report: &report });
         } else {
             if several {
                 if at > 0 {

@@ -4,6 +4,8 @@
 //! and types, one level deep; the whole schema is in `docs/schema/`. No schema has a list of
 //! types, `oneOf`, `const` or a reference, because Gemini refuses them.
 
+use std::sync::LazyLock;
+
 use git_handoff::answers;
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
@@ -53,8 +55,8 @@ pub(super) fn answer(forms: &[&str]) -> JsonObject {
             add(&mut properties, name, shallow(&whole, field));
         }
     }
-    let error = schema("error");
-    add(&mut properties, "schema", shallow(&error, &error["properties"]["schema"]));
+    static ERROR: LazyLock<Value> = LazyLock::new(|| schema("error"));
+    add(&mut properties, "schema", shallow(&ERROR, &ERROR["properties"]["schema"]));
     properties.insert("warnings".to_owned(), json!({ "type": "array", "items": { "type": "string" } }));
     object(properties, None)
 }

@@ -111,7 +111,7 @@ impl JsonSchema for Selector {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let path = generator.subschema_for::<FilePath>();
-        let wanted = "The required schema: `id`, or `id@N`.";
+        let schema = "The required schema: `id`, or `id@N`.";
         json_schema!({
             "description": "The product of a source.",
             "type": "object",
@@ -123,7 +123,7 @@ impl JsonSchema for Selector {
                     "properties": {
                         "kind": { "const": "document" },
                         "name": path,
-                        "schema": { "description": wanted, "type": "string", "minLength": 1 }
+                        "schema": { "description": schema, "type": "string", "minLength": 1 }
                     },
                     "required": ["name"]
                 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::ledger::merkle::TreeHead;
 use crate::model::continued::Continues;
@@ -81,6 +81,16 @@ pub enum State {
     /// Not checked, or nothing to check.
     #[default]
     NotApplicable,
+}
+
+impl Serialize for State {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Ok => serializer.serialize_bool(true),
+            Self::Failed => serializer.serialize_bool(false),
+            Self::NotApplicable => serializer.serialize_str("n/a"),
+        }
+    }
 }
 
 /// One row of a report.

@@ -2,7 +2,6 @@
 
 use git_handoff::model::thread::Checkpoint;
 use git_handoff::thread::answers::CheckpointShown;
-use serde_json::json;
 
 use super::super::table;
 use super::{Ending, Failure, Output, Repository};
@@ -32,7 +31,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     };
     let checkpoints = repository.thread_log(thread)?;
     if output.json {
-        checkpoints.iter().for_each(|checkpoint| output.value(&json!(CheckpointShown::new(checkpoint))));
+        checkpoints.iter().for_each(|checkpoint| output.value(&CheckpointShown::new(checkpoint)));
         return Ok(Ending::Done);
     }
     let rows: Vec<Vec<String>> = checkpoints.iter().map(row).collect();

@@ -6,7 +6,6 @@ use git_handoff::model::thread::Checkpoint;
 use git_handoff::thread::answers::CheckpointRecord;
 use git_handoff::thread::steps;
 use git_handoff::thread::target::ThreadTarget;
-use serde_json::json;
 
 use super::super::table;
 use super::{Ending, Failure, Output, Repository};
@@ -25,7 +24,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let sound = target.sound(&repository.store)?;
     let checkpoint = steps::find(&sound, target.checkpoint.as_ref())?;
     if output.json {
-        output.value(&json!(CheckpointRecord::new(checkpoint, &sound)));
+        output.value(&CheckpointRecord::new(checkpoint, &sound));
         return Ok(Ending::Done);
     }
     let mut rows = rows(checkpoint);

@@ -14,7 +14,6 @@ use git_handoff::run::query::{Target, VerifiedRun, target};
 use git_handoff::share::anchor::gate;
 use git_handoff::share::anchor::verification::RunsToVerify;
 use git_handoff::verify::{Failure as Lack, Report};
-use serde_json::json;
 
 use super::super::{Ending, Failure, Output, interrupt, table};
 use super::{Arguments, Repository, advice, hint_at_clone};
@@ -155,7 +154,7 @@ fn is_confirmed(arguments: &Arguments, recheck: &Recheck<'_>, output: &mut Outpu
 
 fn print_rechecked(rechecked: &Rechecked, report: &Report, output: &mut Output) {
     if output.json {
-        return print_json(&Verified { report, recheck: Some(rechecked), reproduce: None }, output);
+        return output.value(&Verified { report, recheck: Some(rechecked), reproduce: None });
     }
     for item in &rechecked.items {
         let mark = match item.result {
@@ -170,7 +169,7 @@ fn print_rechecked(rechecked: &Rechecked, report: &Report, output: &mut Output) 
 fn print_reproduced(reproduced: &Reproduced, report: &Report, output: &mut Output) -> Ending {
     let (commit, differences) = (reproduced.commit, &reproduced.differences);
     if output.json {
-        print_json(&Verified { report, recheck: None, reproduce: Some(reproduced) }, output);
+        output.value(&Verified { report, recheck: None, reproduce: Some(reproduced) });
     } else if reproduced.is_same() {
         output.line(format!("✓ reproduce  same: {commit} is the base plus exactly these products").as_str());
     } else {
@@ -179,9 +178,4 @@ fn print_reproduced(reproduced: &Reproduced, report: &Report, output: &mut Outpu
         differences.iter().for_each(|it| output.line(format!("    {} {}", it.change, it.path).as_str()));
     }
     if reproduced.is_same() { Ending::Done } else { Ending::CheckFailed }
-}
-
-/// Prints a report with its additions.
-fn print_json(answer: &Verified<'_>, output: &mut Output) {
-    output.value(&json!(answer));
 }

@@ -33,14 +33,14 @@ pub struct EntryShown {
 
 /// Returns an entry as it is signed, with its result for the item.
 pub fn entry_shown(link: &Link, state: &RunState) -> Value {
-    let shown = EntryShown {
+    let answer = EntryShown {
         entry: link.entry.to_json(),
         hash: link.hash,
         commit: link.commit,
         red: link.entry.event.is_red(),
         handed_over: has_no_products(link, state).then_some(false),
     };
-    serde_json::to_value(shown).expect("an entry is a JSON object")
+    serde_json::to_value(answer).expect("an entry is a JSON object")
 }
 
 /// Returns true if an entry ends an item as done without products, although it could have some.

@@ -30,6 +30,7 @@ use std::collections::BTreeSet;
 use crate::model::packet::{Age, Packet, Unclean, Unusable};
 use crate::model::printable::written_out;
 use crate::model::time::Moment;
+pub use crate::verify::State;
 
 /// All rules: id and name.
 pub const RULES: &[(&str, &str)] = &[
@@ -123,17 +124,6 @@ pub struct Finding {
     pub field: String,
     /// The problem, with a quotation.
     pub what: String,
-}
-
-/// The result of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// It passes.
-    Ok,
-    /// It does not pass.
-    Failed,
-    /// Not applicable.
-    NotApplicable,
 }
 
 /// One line of the summary.

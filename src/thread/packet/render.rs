@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
-use serde_json::Value;
 
 use super::{Classification, Finding, Report, Row, State, rule_name};
 
@@ -46,8 +45,8 @@ struct Checks<'a> {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 struct RowShown<'a> {
     /// True if the check passes; `n/a` if it does not apply.
-    #[cfg_attr(feature = "schemas", schemars(with = "Value", extend("enum" = [true, false, "n/a"])))]
-    ok: Value,
+    #[cfg_attr(feature = "schemas", schemars(with = "serde_json::Value", extend("enum" = [true, false, "n/a"])))]
+    ok: State,
     /// One line for people.
     detail: &'a str,
     /// The findings; absent if there are none.
@@ -92,18 +91,13 @@ impl Serialize for Report {
 
 impl<'a> From<&'a Row> for RowShown<'a> {
     fn from(row: &'a Row) -> Self {
-        let ok = match row.state {
-            State::Ok => true.into(),
-            State::Failed => false.into(),
-            State::NotApplicable => "n/a".into(),
-        };
         let findings = row.findings.iter().map(|finding| FindingShown {
             rule: finding.rule,
             name: rule_name(finding.rule),
             field: &finding.field,
             message: &finding.what,
         });
-        Self { ok, detail: &row.detail, findings: findings.collect() }
+        Self { ok: row.state, detail: &row.detail, findings: findings.collect() }
     }
 }
 

@@ -5,7 +5,6 @@ mod conversions;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::model::decision::Decision;
 use crate::model::digest::{Digest, Oid};
@@ -17,7 +16,7 @@ use crate::verify::pipelines::ItemBlocks;
 use crate::verify::protected::{NotRecomputed, ProtectedItem};
 use crate::verify::report::Claim;
 use crate::verify::witness::{Anchored, Timed};
-use crate::verify::{Failure, Guarantee, Rows, SignerSeen, Stage, Uncovered};
+use crate::verify::{Failure, Guarantee, Rows, SignerSeen, Stage, State, Uncovered};
 
 /// The report on a run, a proof or a bundle: the output of `verify` for each.
 #[derive(Serialize)]
@@ -183,8 +182,8 @@ struct ContinuesShown<'a> {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub(super) struct RowShown<'a> {
     /// True if the row holds; `n/a` if it could not be checked or there was nothing to check.
-    #[cfg_attr(feature = "schemas", schemars(with = "Value", extend("enum" = [true, false, "n/a"])))]
-    ok: Value,
+    #[cfg_attr(feature = "schemas", schemars(with = "serde_json::Value", extend("enum" = [true, false, "n/a"])))]
+    ok: State,
     /// One line for people.
     detail: &'a str,
     /// The codes of the failure; absent if there are none. A failed row of a run has at least one.

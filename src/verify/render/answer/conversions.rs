@@ -10,7 +10,7 @@ use super::{
 use crate::ledger::merkle::TreeHead;
 use crate::model::continued::Continues;
 use crate::model::printable::cut;
-use crate::verify::{Code, CopyState, Decided, First, LOCAL, Report, Row, SameId, State, TakenOver, Upstream, Voucher};
+use crate::verify::{Code, CopyState, Decided, First, LOCAL, Report, Row, SameId, TakenOver, Upstream, Voucher};
 
 impl Serialize for Report {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -90,13 +90,8 @@ impl<'a> From<&'a Continues> for ContinuesShown<'a> {
 
 impl<'a> From<&'a Row> for RowShown<'a> {
     fn from(row: &'a Row) -> Self {
-        let ok = match row.state {
-            State::Ok => true.into(),
-            State::Failed => false.into(),
-            State::NotApplicable => "n/a".into(),
-        };
         let codes = row.codes.iter().map(|code| code.word()).collect();
-        Self { ok, detail: &row.detail, codes, findings: &row.findings }
+        Self { ok: row.state, detail: &row.detail, codes, findings: &row.findings }
     }
 }
 
