@@ -4,7 +4,7 @@ mod built_in;
 mod need;
 mod product;
 
-pub use built_in::{BuiltIn, Line};
+pub use built_in::{BuiltIn, Line, is_line};
 pub(crate) use need::{DraftNeed, read_need};
 pub use need::{Need, Source};
 pub use product::{Declared, Produced, ProductKey, ProductKeyError, ProductKind, Selector, SelectorError};

@@ -130,11 +130,16 @@ impl BuiltIn {
     }
 }
 
+/// Returns true if a shell can run a text: it is not empty and has no NUL.
+pub fn is_line(text: &str) -> bool {
+    !text.trim().is_empty() && !text.contains('\0')
+}
+
 impl Line {
     /// Returns the command that an input makes, or `None` if the input has another form.
     pub fn argv(self, input: &Value) -> Option<Vec<String>> {
         let argv = match input {
-            Value::String(text) if !text.trim().is_empty() => {
+            Value::String(text) if is_line(text) => {
                 self.program.into_iter().chain([text.as_str()]).map(str::to_owned).collect()
             }
             Value::Array(words) if self.takes_array => {

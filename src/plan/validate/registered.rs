@@ -13,7 +13,9 @@ use crate::model::json::JsonPath;
 use crate::model::log_name::is_fingerprint;
 use crate::model::name::FilePath;
 use crate::model::pipeline::Unusable;
-use crate::model::plan::{AGENT, APPROVERS, BuiltIn, CHECK, DIRECTORY, ENV, HERE, NO_STDIN, PIPELINE, RECORDED, STDIN};
+use crate::model::plan::{
+    AGENT, APPROVERS, BuiltIn, CHECK, DIRECTORY, ENV, HERE, NO_STDIN, PIPELINE, RECORDED, STDIN, is_line,
+};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::model::read::{Fields, wrong_type};
@@ -229,10 +231,7 @@ fn check_variables(inputs: &Fields<'_>, problems: &mut Problems) {
 
 /// Validates the check, the standard input and the folder of an item's command.
 fn check_surroundings(inputs: &Fields<'_>, problems: &mut Problems) {
-    if let Some(check) = inputs
-        .get(CHECK)
-        .filter(|check| check.as_str().is_none_or(|line| line.trim().is_empty() || line.contains('\0')))
-    {
+    if let Some(check) = inputs.get(CHECK).filter(|check| !check.as_str().is_some_and(is_line)) {
         problems.push(wrong_type(&inputs.at(CHECK), "a string for `sh -c`, not empty and without NUL", check));
     }
     if let Some(stdin) = inputs.get(STDIN).filter(|stdin| stdin.as_str() != Some(NO_STDIN)) {
