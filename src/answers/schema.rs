@@ -36,16 +36,16 @@ pub(super) fn whole<T: JsonSchema>(name: Option<&str>) -> Value {
         add_tag(&mut schema, name);
         schema["title"] = format!("{}{name}{}", FORM.0, FORM.1).into();
     }
-    let by_short_name = definitions.into_iter().map(|(key, mut definition)| match short(&key) {
+    let renamed = definitions.into_iter().map(|(key, mut definition)| match short(&key) {
         Some(short) => {
             add_tag(&mut definition, short);
             (short.to_owned(), definition)
         }
         None => (key, definition),
     });
-    let definitions: Map<String, Value> = by_short_name.collect();
-    if !definitions.is_empty() {
-        schema["$defs"] = definitions.into();
+    let by_short_name: Map<String, Value> = renamed.collect();
+    if !by_short_name.is_empty() {
+        schema["$defs"] = by_short_name.into();
     }
     schema
 }

@@ -48,6 +48,7 @@ fn plain(parameter: &Value) -> JsonObject {
 ///
 /// An error adds only the name of its form.
 pub(super) fn answer(forms: &[&str]) -> JsonObject {
+    static ERROR: LazyLock<Value> = LazyLock::new(|| schema("error"));
     let mut properties = JsonObject::new();
     for form in forms {
         let whole = schema(form);
@@ -55,7 +56,6 @@ pub(super) fn answer(forms: &[&str]) -> JsonObject {
             add(&mut properties, name, shallow(&whole, field));
         }
     }
-    static ERROR: LazyLock<Value> = LazyLock::new(|| schema("error"));
     add(&mut properties, "schema", shallow(&ERROR, &ERROR["properties"]["schema"]));
     properties.insert("warnings".to_owned(), json!({ "type": "array", "items": { "type": "string" } }));
     object(properties, None)
